@@ -262,7 +262,10 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
          "targets: expected 1 rows, found shape (2,)"),
         (lambda: from_smiles("CCO"), "expected a list of SMILES, found a single one: pass ['CCO']"),
         (lambda: from_smiles(["C", float("nan")]), "SMILES 1: expected a string, found nan"),
-        (lambda: from_smiles(["C", "C("]), "SMILES 1, 'C(': invalid SMILES: syntax error around position 2"),
+        (
+            lambda: from_smiles(["C", "C("]),
+            "SMILES 1, 'C(': invalid SMILES: syntax error around position 2",
+        ),
         (
             lambda: from_smiles(["ethanol"]),
             "SMILES 0, 'ethanol': invalid SMILES: syntax error around position 1",

@@ -505,9 +505,12 @@ class FittedCounts(Fitted):
     def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
         """Exact; an example without parts that the model reads is its own baseline.
 
-        Features are those of the average training example.
+        Features are those of the average training example; what they add is in the baselines.
         """
-        return [each for each, _ in self._top(compressed, weights, None)]
+        return [
+            (outputs, baselines + beside.sum(axis=1), own)
+            for (outputs, baselines, own), beside in self._top(compressed, weights, None)
+        ]
 
     def _top(
         self, compressed: Compressed, weights: Sequence[Floats], features: Floats | None
