@@ -199,7 +199,7 @@ def test_what_a_gpu_measures_runs_on_small_data_anywhere(document):
     assert row["candidate"] == "neighbourhood networks (hubs)"
     assert {"width", "recorded", "eager", "at_once"} == set(row["widths"][0])
     (first,) = document["parts"]["first_run"]["rows"]
-    assert 0 < first["seconds"]["next"]
+    assert first["seconds"]["next"] > 0
     assert 0 < first["accuracy"] <= 1
     ways = [row["way"] for row in document["parts"]["gpu_peers"]["rows"]]
     assert ways in (list(gpu_peers.WAYS), ["saen"])
