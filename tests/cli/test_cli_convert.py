@@ -54,7 +54,7 @@ def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None
     result = invoke("validate", file, "--limit", 2, code=2)
     assert "1 graph, 2 nodes, 1 edge" in result.stdout
     assert "targets             none: graphs can be predicted, but not trained on" in result.stdout
-    assert "9 problems\n" in result.stdout
+    assert "9 problems (--skip-bad of other commands reads the rest)\n" in result.stdout
     assert f"  {file}, line 2: edge 0 refers to node 2, but nodes without" in result.stdout
     assert f"  {file}, lines 4, 5, 6, 7, 8 and 2 more: invalid JSON" in result.stdout
     assert "  … and 1 more" in result.stdout

@@ -635,7 +635,7 @@ def test_load_data_names_what_it_cannot_load(name: str, takes: str, message: str
 def test_load_options_of_tables_are_refused_for_other_data(tmp_path: Path) -> None:
     save(GRAPHS, tmp_path / "x.saen")
     for name in (tmp_path / "x.saen", "threads"):
-        with pytest.raises(InputError, match="option 'targets' applies only to edge tables"):
+        with pytest.raises(InputError, match="option 'targets_file' applies only to edge tables"):
             load_dataset(name, targets_file="x.csv")
     write_data(GRAPHS, tmp_path / "x.jsonl")
     with pytest.raises(InputError, match="option 'smiles' applies only to tables of molecules"):

@@ -367,7 +367,8 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
     [
         (
             "smiles\nCCO\nCC(\n",
-            ", line 3: 'CC(': invalid SMILES: syntax error (--skip-bad leaves such molecules out)",
+            ", line 3: 'CC(': invalid SMILES: syntax error around position 3 "
+            "(--skip-bad leaves such molecules out)",
         ),
         ('smiles,target\n\nCCO,1\n"",1\n', ", line 4: column 'smiles' is empty"),
         ("smiles,target\nCCO,1\nCC,\n", ": 1 of 2 graphs has no target (first: line 3); "
