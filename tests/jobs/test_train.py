@@ -80,6 +80,16 @@ def test_train_says_what_no_candidate_tells_apart(tmp_path, monkeypatch):
         assert (facts.ceiling, facts.candidates) == (ceiling, len(candidates))
 
 
+def test_train_says_where_a_gpu_is_of_no_use(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("saen.jobs.train.choose_device", lambda name: "cuda")
+    line = "note: no networks are tried; part counts are trained on the CPU"
+    for preset, overrides, expected in (("counts", {}, True), ("network", {"epochs": 1}, False)):
+        said = []
+        job = Job(str(data), preset, overrides)
+        train_model(job, tmp_path / f"{preset}.saen", notify=said.append)
+        assert (line in said) == expected
+
+
 def test_training_page_of_a_blend_shows_the_curves_of_its_networks(data, tmp_path, monkeypatch):
     page = tmp_path / "page.html"
     only(monkeypatch, saen.SAENClassifier(epochs=6, n_models=2, radii=(0, 1), inner_folds=5))

@@ -44,6 +44,7 @@ from saen.learning.overlap import TrainingGraphs
 from saen.learning.parameters import clone_with
 from saen.learning.problem import Problem
 from saen.learning.splits import make_splits
+from saen.network.devices import CPU, choose_device
 
 FINISHED = "finished.json"
 """What a run writes into its work folder before it writes the model."""
@@ -204,6 +205,9 @@ def train_model(
         if not compressed:
             for line in loaded.notes(groups, "saen train" if groups is None else ""):
                 say(f"note: {line}")
+        tried = learner.candidates(prepared, np.arange(len(data)))
+        if all(each.learner.device == CPU for each in tried) and choose_device(job.device) != CPU:
+            say("note: no networks are tried; part counts are trained on the CPU")
         with timed(seconds, "compress"):
             expected = forecast_line(learner, Study(prepared, problem, job.seed))
         if expected is not None:
