@@ -1,8 +1,8 @@
 """What `auto` means: every rule in one place, with its reason.
 
 Chosen by cross-validation on the benchmark datasets with seeds of its own, for all of them at once;
-nothing depends on a dataset's name. What was tried: docs/results/modern-settings.md. A rule looks
-at the training examples of a fold and at nothing else.
+nothing depends on a dataset's name. A rule looks at the training examples of a fold and at nothing
+else.
 
 - inner folds: 5 below 500 examples, 3 below 8,000, else one split. Losses on few held-out examples
   hardly tell models apart; a tenth of many does.

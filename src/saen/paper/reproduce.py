@@ -299,12 +299,11 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         "`paper` without what is not in the paper, that is without normalization, cosine schedule "
         "and shared entries for rare degrees, and with the Leaky ReLU on all units, outputs "
         "included. All presets fix everything beforehand; what the paper leaves open we chose on "
-        "these datasets with other seeds ([preset paper](paper-settings.md), [preset "
-        "modern](modern-settings.md)): read them as somewhat optimistic. `best` chooses and "
-        "weights networks and part counts for each fold on inner folds of its training part; its "
-        "list of candidates was made looking at some of these datasets with other seeds. Every "
-        "number is in the `summary.json` of its run under `runs/`, with settings, versions and "
-        "device."
+        "these datasets with other seeds ([preset paper](paper-settings.md)): read them as "
+        "somewhat optimistic. `best` chooses and weights networks and part counts for each fold on "
+        "inner folds of its training part; its list of candidates was made looking at some of "
+        "these datasets with other seeds. Every number is in the `summary.json` of its run under "
+        "`runs/`, with settings, versions and device."
     )
     notes = ["## The presets `network` and `best`", "", *_presets(data), "", note, *_members(data)]
     return Table("accuracy", "Accuracy", columns, rows, data, notes)
@@ -402,17 +401,12 @@ def _result(path: Path, name: str, run: Run) -> dict[str, Any]:
         found = {key: summary[key] for key in ("dataset", "preset", "seed", "grid")}
         found |= summary["protocol"] | summary["settings"]
         found["groups"] = summary.get("groups", {}).get("by")
-        if "decomposition" in expected:
-            # Runs from before edge labels were used by default do not say that they ignore them.
-            found.setdefault("decomposition", expected["decomposition"])
         kept = ("accuracy", "protocol", "device", "seconds", "duplicates")
         result = {key: summary[key] for key in kept}
         if run.preset == "best":
             result["tried"] = summary["tried"]
     except (KeyError, TypeError):
         raise FileError("does not hold the summary of a run", path=path) from None
-    if "inner_folds" in expected:
-        found.setdefault("inner_folds", 0)  # runs from before there was calibration
     differing = [
         f"{key} is {_shown(found, key)}, not {_shown(expected, key)}"
         for key in {**expected, **found}
