@@ -34,12 +34,12 @@ def epochs(dataset: str, widths: list[int], device: str, folds: int) -> dict[str
     """Seconds of an epoch of all networks of ten folds, for layers of every width."""
     from unittest.mock import patch
 
-    from saen import Task
     from saen.learning.decomposing import Decompositions
     from saen.learning.problem import Problem
     from saen.learning.splits import Fold, make_splits
     from saen.network.cuda_graphs import Recorder
     from saen.network.ensemble import Training, choose_group_size
+    from saen.network.loss import Task
 
     watch, graphs = Stopwatch(), dataset_graphs(dataset)
     data, every = Decompositions(graphs), np.arange(len(graphs))
