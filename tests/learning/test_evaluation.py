@@ -368,7 +368,8 @@ def test_peeking_at_numbers_is_refused(threads):
 
 def test_a_preset_of_the_user_s_own_is_used(tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text("[defaults]\nepochs = 3\n[datasets.threads]\nepochs = 5\n[grid]\nnegative_slope=[0.1]\n")
+    settings = "[defaults]\nepochs = 3\n[datasets.threads]\nepochs = 5\n"
+    path.write_text(f"{settings}[grid]\nnegative_slope=[0.1]\n")
     preset = load_preset(str(path))
     assert preset.settings("threads") == {"epochs": 5}
     assert preset.settings("other") == {"epochs": 3}
