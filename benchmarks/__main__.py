@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -35,7 +36,7 @@ from benchmarks import (
     steps,
     streams,
 )
-from benchmarks.measure import ROOT, say
+from benchmarks.measure import ROOT, say, stop_after
 from benchmarks.settings import DATASETS, QUICK_DATASETS, Settings
 from saen import catalog
 
@@ -73,10 +74,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings.out.mkdir(parents=True, exist_ok=True)
     document = _earlier(settings)
     commit = machine.commit()
+    failed = []
     for name in names:
         say(PARTS[name].TITLE)
         start, before = perf_counter(), os.getloadavg()[0]
-        part = PARTS[name].run(settings)
+        try:
+            part = PARTS[name].run(settings)
+        except Exception as error:  # the other parts are measured all the same
+            failed.append(f"{name}: {type(error).__name__}: {error}")
+            say(f"failed: {failed[-1]}")
+            continue
         # What only full runs measure stays as one of them left it.
         if not (part.pop("left_to_full_runs", False) and name in document["parts"]):
             document["parts"][name] = {
@@ -88,9 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             }
         # After every part: an interrupted run keeps what it has.
         report.write(document, PARTS, settings.out)
-    print((settings.out / "benchmarks.md").read_text(encoding="utf-8"))
+    print(report.markdown(document, PARTS))
     for line in report.missed(document):
         say(line)
+    if failed:
+        sys.exit(f"not measured: {'; '.join(failed)}")
 
 
 def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
@@ -113,6 +122,9 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     )
     parser.add_argument("--repeats", type=int, help="runs per measurement (default 3, quick 1)")
     parser.add_argument("--quick", action="store_true", help="small data, about two minutes")
+    parser.add_argument(
+        "--within", type=float, metavar="SECONDS", help="leave out what would end later than that"
+    )
     parser.add_argument("--out", type=Path, help="folder of the report (default docs/results)")
     options = parser.parse_args(arguments)
     parts = [part for name in options.parts for part in (GPU if name == "gpu" else (name,))]
@@ -122,6 +134,8 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     repeats = (1 if options.quick else 3) if options.repeats is None else options.repeats
     if repeats < 1:
         parser.error(f"--repeats must be an integer ≥ 1, not {repeats}")
+    if options.within is not None:
+        stop_after(options.within)
     datasets = options.datasets or (QUICK_DATASETS if options.quick else DATASETS)
     # A quick run must not overwrite real numbers.
     default_folder = ROOT / (".benchmarks" if options.quick else "docs/results")

@@ -40,7 +40,10 @@ def describe() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """The commit of this checkout, with a plus if its files differ; None without git."""
+    """The commit of this checkout, with a plus if its files differ.
+
+    Without git it is `$SAEN_COMMIT`, or None.
+    """
     git = ["git", "-C", str(ROOT)]
     try:
         number, changes = (
@@ -51,7 +54,7 @@ def commit() -> str | None:
             )
         )
     except (OSError, subprocess.CalledProcessError):
-        return None
+        return os.environ.get("SAEN_COMMIT")
     return number.strip() + ("+" if changes else "")
 
 

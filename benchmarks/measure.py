@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeVar
@@ -19,11 +20,19 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_SECONDS = 1800
 
+_deadline = inf
+
 T = TypeVar("T")
 
 
 class MeasurementError(Exception):
     """The process of a measurement ended without a result."""
+
+
+def stop_after(seconds: float) -> None:
+    """Let measurements fail that would end later than that from now on."""
+    global _deadline
+    _deadline = perf_counter() + seconds
 
 
 class Stopwatch:
@@ -51,8 +60,11 @@ def measure(
     Arguments and result travel as JSON. The result holds `seconds` by step, to which `total` is
     added here, with `cpu_seconds` (of all threads: much less than the total means a busy machine)
     and `peak_memory_bytes`. Raises `MeasurementError` if it fails or takes more than `limit`
-    seconds.
+    seconds, or if the time of `stop_after` is over.
     """
+    left = min(float(limit), _deadline - perf_counter())
+    if left <= 0:
+        raise MeasurementError("no time was left")
     command = [sys.executable, "-m", "benchmarks.measure", function.__module__, function.__name__]
     try:
         done = subprocess.run(
@@ -62,10 +74,10 @@ def measure(
             cwd=ROOT,
             # Huge pages for large tensors, as in the command line.
             env={"THP_MEM_ALLOC_ENABLE": "1", **os.environ, **(environment or {})},
-            timeout=limit,
+            timeout=left,
         )
     except subprocess.TimeoutExpired as error:
-        raise MeasurementError(f"took more than {limit} s") from error
+        raise MeasurementError(f"took more than {left:.0f} s") from error
     if done.returncode:
         reason = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
         raise MeasurementError(reason[-1])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TITLE = "Recorded training steps"
 
 DATASETS = ("COLLAB", LARGEST, "NCI1", "PROTEINS")  # the last has attributes
-WIDTHS = (8, 16, 32, 64)
+WIDTHS, ALL_WIDTHS = (32,), (8, 16, 32, 64)  # the default; those of a full run
 EPOCHS = 6  # the first is eager and the second records
 FOLDS = 10
 
@@ -132,9 +132,13 @@ def run(settings: Settings) -> dict[str, Any]:
         document["skipped"] = [{"what": TITLE, "reason": "no GPU"}]
         return {**document, "left_to_full_runs": True}
     names, document["skipped"] = available(DATASETS, settings)
-    widths, folds = ([WIDTHS[0]], 2) if settings.quick else (list(WIDTHS), FOLDS)
+    widths, folds = ALL_WIDTHS if settings.full else WIDTHS, FOLDS
+    if settings.quick:
+        widths, folds = ALL_WIDTHS[:1], 2
     cases = {
-        name: partial(measure, epochs, dataset=name, widths=widths, device=device, folds=folds)
+        name: partial(
+            measure, epochs, dataset=name, widths=list(widths), device=device, folds=folds
+        )
         for name in names
     }
     document["rows"] = measured(cases, document["skipped"])

@@ -99,8 +99,9 @@ def missed(document: Mapping[str, Any]) -> list[str]:
 
 
 def write(document: Mapping[str, Any], parts: Mapping[str, ModuleType], folder: Path) -> None:
-    """Write both files, the Markdown from the content of the JSON file."""
+    """Write both files, first the JSON file, then the Markdown that is made of it."""
     text = json.dumps(document, indent=2) + "\n"
-    for name, content in {"json": text, "md": markdown(json.loads(text), parts)}.items():
+    contents = {"json": lambda: text, "md": lambda: markdown(json.loads(text), parts)}
+    for name, content in contents.items():
         with atomic_write(folder / f"benchmarks.{name}") as temporary:
-            temporary.write_text(content, encoding="utf-8")
+            temporary.write_text(content(), encoding="utf-8")

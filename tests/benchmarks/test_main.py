@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from math import inf
 from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import __main__ as command
+from benchmarks import measure
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -48,3 +51,27 @@ def test_parts_keep_their_machine_and_commit(tmp_path, monkeypatch):
 def test_gpu_stands_for_its_parts():
     names, _ = command._settings(["gpu", "floor"])
     assert names == [*command.GPU, "floor"]
+
+
+def test_parts_that_fail_leave_the_others_alone(tmp_path, monkeypatch):
+    def fails(_):
+        raise OSError("no room left")
+
+    def part(run):
+        return SimpleNamespace(TITLE="A part", run=run, markdown=lambda document: "")
+
+    parts = {"broken": part(fails), "sound": part(lambda _: {"checks": [], "skipped": []})}
+    monkeypatch.setattr(command, "PARTS", parts)
+    with pytest.raises(SystemExit, match="not measured: broken: OSError: no room left"):
+        command.main(["broken", "sound", "--out", str(tmp_path)])
+    document = json.loads((tmp_path / "benchmarks.json").read_text(encoding="utf-8"))
+    assert list(document["parts"]) == ["sound"]
+
+
+def test_measurements_end_in_time(monkeypatch):
+    monkeypatch.setattr(measure, "_deadline", inf)
+    command._settings(["--within", "0"])
+    skipped = []
+    case = partial(measure.measure, measure.peak_memory)
+    assert measure.measured({"one": case}, skipped) == []
+    assert skipped == [{"what": "one", "reason": "failed: no time was left"}]
