@@ -3,7 +3,8 @@
 - A string that names a module of saen, as lazy imports take it, names a room below its own.
 - A private module or name stays in its room.
 - Library code leaves its process alone: no hooks, signals, allocator settings or stand-ins.
-- scikit-learn's private modules are imported in one file.
+- Nothing is imported from scikit-learn's private modules.
+- A library that is imported is declared in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "saen"
@@ -22,15 +26,34 @@ UPPER = {"__init__.py", "cli"}
 OWN_PROCESS = {"cli", "cluster", "network/memory.py"}
 """Commands and workers, and what only they switch on."""
 EFFECTS = r"register_at_fork|mallopt|signal\.signal|sys\.modules\[.*\] =|sys\.modules\.update"
-SKLEARN = "learning/parameters.py"
+PACKAGES = {"sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
+"""Libraries that are imported by another name than they are installed by."""
+
+
+def settings() -> dict[str, Any]:
+    """What pyproject.toml says."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def layers() -> dict[str, int]:
     """The height of every room, as the import contract has it."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    listed = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    listed = settings()["tool"]["importlinter"]["contracts"][0]["layers"]
     rows = enumerate(reversed(listed))
     return {room: height for height, row in rows for room in row.split(" | ")}
+
+
+@cache
+def declared() -> set[str]:
+    """The libraries that saen or one of its extras needs, as pyproject.toml names them."""
+    project = settings()["project"]
+    listed = chain(project["dependencies"], *project["optional-dependencies"].values())
+    return {re.match(r"[\w-]+", each)[0] for each in listed}
+
+
+def undeclared(names: list[str]) -> list[str]:
+    """Libraries that modules come from, and that nothing says are needed."""
+    roots = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"saen"}
+    return sorted(root for root in roots if PACKAGES.get(root, root) not in declared())
 
 
 def broken(place: str, source: str, heights: dict[str, int]) -> Iterator[str]:
@@ -39,15 +62,20 @@ def broken(place: str, source: str, heights: dict[str, int]) -> Iterator[str]:
     tree = ast.parse(source)
     for node in ast.walk(tree):
         line = f"{place}:{getattr(node, 'lineno', 0)}"
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.Import):
+            for name in undeclared([each.name for each in node.names]):
+                yield f"{line}: pyproject.toml does not declare {name}"
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for name in undeclared([node.module]):
+                yield f"{line}: pyproject.toml does not declare {name}"
             path = node.module.split(".")
             names = [*path, *(each.name for each in node.names)]
             if path[0] == "saen" and path[1:2] != [room]:
                 inner = [each for each in names[2:] if re.match(r"_[^_]", each)]
                 yield from (f"{line}: {each} is private to {path[1]}" for each in inner)
             private = [each for each in path if re.match(r"_[^_]", each)]
-            if path[0] == "sklearn" and private and place != SKLEARN:
-                yield f"{line}: private modules of scikit-learn belong in {SKLEARN}"
+            if path[0] == "sklearn" and (private or re.match(r"_[^_]", names[-1])):
+                yield f"{line}: {node.module} is private to scikit-learn"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found = re.match(r"saen\.(\w+)[\w.]*\Z", node.value)
             if (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from joblib import cpu_count  # type: ignore[import-untyped]
+from joblib import cpu_count
 
 from saen._util.memory import peak_memory, resident_memory
 from saen.learning.models.base import Learner, Study
