@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 import subprocess
 import sys
 import zipfile
@@ -13,33 +12,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Graphs, compress
+from saen import Graphs
 from saen._util.arrays import segment_ids
-from saen.data.compression import equivalent
-from saen.data.hierarchy import Hierarchy
-from saen.decompositions import DECOMPOSITIONS, Ego, Neighbourhoods, Nested, make_decomposition
 from saen.errors import InputError, MissingExtraError
-from saen.io.libraries.pyg import (
-    ToHierarchy,
-    from_pyg,
-    hierarchy_attributes,
-    hierarchy_from_pyg,
-    to_pyg,
-)
+from saen.io.libraries.pyg import from_pyg, to_pyg
 from saen.io.sources.local import locate
 from tests.io.refusals import refusal
-from tests.properties.strategies import collections as hierarchy_collections
 from tests.properties.strategies import graph_collections
 
 pyg = pytest.importorskip("torch_geometric.data")
 FakeDataset = pytest.importorskip("torch_geometric.datasets").FakeDataset
 TUDataset = pytest.importorskip("torch_geometric.datasets").TUDataset
 DataLoader = pytest.importorskip("torch_geometric.loader").DataLoader
-Compose = pytest.importorskip("torch_geometric.transforms").Compose
-scatter = pytest.importorskip("torch_geometric.utils").scatter
 
 Data, Batch = pyg.Data, pyg.Batch
-HierarchyData = pytest.importorskip("saen.io.libraries.pyg").HierarchyData
 
 
 def edges(*pairs):
@@ -366,7 +352,7 @@ def test_pyg_data_that_are_invalid_are_named(data, options, message):
 
 def test_without_pyg_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
-    for call in (from_pyg, to_pyg, hierarchy_from_pyg, ToHierarchy):
+    for call in (from_pyg, to_pyg):
         with pytest.raises(MissingExtraError, match=r'pip install "saen\[pyg\]"'):
             call(Graphs.from_edge_lists([]))
 
@@ -412,160 +398,3 @@ def test_pyg_other_attributes_are_labels_and_numbers_where_they_are_named():
         from_pyg([data], node_label="pos")
     with pytest.raises(InputError, match="the graphs have no velocity"):
         from_pyg([data], node_attributes=["velocity"])
-
-
-# -- hierarchies -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, cls in DECOMPOSITIONS.items() if cls.takes == "graphs"]
-)
-@given(drawn=graph_collections())
-def test_pyg_batches_of_transformed_graphs_give_the_hierarchy_of_the_collection(name, drawn):
-    graphs = drawn.graphs
-    if len(graphs) == 0:
-        return
-    decomposition = make_decomposition(name, defaults={"node_labels": "degree"}).fit(graphs)
-    transform = ToHierarchy(decomposition, directed=graphs.directed)
-    items = [transform(item) for item in to_pyg(graphs.with_targets(None))]
-    expected = decomposition.decompose(graphs)
-    made = hierarchy_from_pyg(Batch.from_data_list(items))
-    assert made.names == expected.names
-    assert made.sizes == expected.sizes
-    assert equivalent(made, expected)
-    assert compress(made).hierarchy == compress(expected).hierarchy
-    for number, item in enumerate(items):
-        alone = decomposition.decompose(graphs[number])
-        assert equivalent(hierarchy_from_pyg(item), alone)
-
-
-def test_pyg_in_a_batch_parts_aggregate_with_pygs_own_operations():
-    """Numbers of objects go on from graph to graph: a sum over parts is the relation's matrix."""
-    dataset = fake(4)
-    graphs = from_pyg(dataset)
-    ego = Ego((0, 1), "degree").fit(graphs)
-    batch = Batch.from_data_list([ToHierarchy(ego, directed=graphs.directed)(d) for d in dataset])
-    hierarchy = ego.decompose(graphs)
-    vectors = torch.rand(hierarchy.sizes[0], 3, dtype=torch.float64)
-    for level, relation in enumerate(hierarchy.relations, start=1):
-        parents, parts = batch[f"part_index_{level}"]
-        for role, name in enumerate(relation.alphabet):
-            kept = batch[f"part_role_{level}"] == role
-            size = hierarchy.sizes[level]
-            summed = scatter(vectors[parts[kept]], parents[kept], dim_size=size, reduce="sum")
-            expected = relation.matrix(name) @ vectors.numpy()
-            np.testing.assert_allclose(summed.numpy(), expected, atol=1e-12)
-        vectors = torch.rand(hierarchy.sizes[level], 3, dtype=torch.float64)
-
-
-@given(hierarchy_collections())
-def test_pyg_any_hierarchy_passes_through_a_batch(made):
-    """Depths, roles, counts, codes, vectors: one hierarchy per graph, whatever it is."""
-    whole = Hierarchy.concatenate(made)
-    vocabulary = whole.attributes.vocabulary
-    pieces = [
-        Hierarchy(
-            piece.attributes if vocabulary is None else piece.attributes.recoded(vocabulary),
-            piece.relations,
-            piece.names,
-        )
-        for piece in made
-    ]
-    items = [HierarchyData(num_nodes=1, **hierarchy_attributes(piece)) for piece in pieces]
-    batch = Batch.from_data_list(items)
-    assert hierarchy_from_pyg(batch) == whole
-    for item, piece in zip(batch.to_data_list(), pieces, strict=True):
-        assert hierarchy_from_pyg(item) == piece
-
-
-def molecules():
-    """Two small graphs with labels, and a decomposition that knows them."""
-    graphs = Graphs.from_edge_lists(
-        [[(0, 1), (1, 2)], [(0, 1)]], node_labels=["C", "N", "O", "C", "C"], targets=[1, 0]
-    )
-    return graphs, Ego((0, 1), "node").fit(graphs)
-
-
-def test_pyg_a_dataset_can_be_decomposed_before_it_is_stored(tmp_path, monkeypatch):
-    graphs, ego = molecules()
-    monkeypatch.setattr(InFolder, "items", to_pyg(graphs))
-    transform = ToHierarchy(ego, node_labels=["C", "N", "O"])
-    InFolder(tmp_path, pre_transform=transform)
-    monkeypatch.setattr(InFolder, "items", None)  # from here on, what is on disk
-    stored = InFolder(tmp_path, pre_transform=transform)
-    assert type(stored[0]) is HierarchyData
-    [batch] = DataLoader(stored, batch_size=2)
-    assert hierarchy_from_pyg(batch) == ego.decompose(graphs)
-    assert hierarchy_from_pyg(stored[1]) == ego.decompose(graphs[1])
-    assert batch.y.tolist() == [1, 0]
-
-
-def test_pyg_loaders_with_workers_and_pickles_keep_the_hierarchy():
-    graphs, ego = molecules()
-    transform = ToHierarchy(ego, node_labels=["C", "N", "O"])
-    items = [transform(item) for item in to_pyg(graphs)]
-    [batch] = DataLoader(items, batch_size=2, num_workers=1)
-    assert hierarchy_from_pyg(batch) == ego.decompose(graphs)
-    again = pickle.loads(pickle.dumps(Batch.from_data_list(items)))
-    assert hierarchy_from_pyg(again) == ego.decompose(graphs)
-
-
-def test_pyg_the_graph_itself_stays_as_it_was_and_can_be_transformed_further():
-    graphs, ego = molecules()
-    [data, _] = to_pyg(graphs)
-    before = copy.deepcopy(data)
-
-    def doubled(item):
-        item = copy.copy(item)
-        item.x = 2 * item.x
-        return item
-
-    made = Compose([ToHierarchy(ego, node_labels=["C", "N", "O"]), doubled])(data)
-    assert data.keys() == before.keys()
-    assert all(torch.equal(data[key], before[key]) for key in ("x", "edge_index", "y"))
-    assert torch.equal(made.x, 2 * data.x)
-    assert torch.equal(made.edge_index, data.edge_index)
-    assert made.num_nodes == 3
-    assert hierarchy_from_pyg(made) == ego.decompose(graphs[0])
-
-
-def test_pyg_labels_that_the_decomposition_does_not_know_are_unseen():
-    graphs, _ = molecules()
-    ego = Ego((0,), "node").fit(graphs[1])  # C alone
-    made = ToHierarchy(ego, node_labels=["C", "N", "O"])(to_pyg(graphs)[0])
-    assert made.bottom_codes.tolist() == [0, -1, -1]
-    assert hierarchy_from_pyg(made) == ego.decompose(graphs[0])
-
-
-def test_pyg_decomposing_a_graph_again_replaces_its_hierarchy():
-    graphs, ego = molecules()
-    [data, other] = to_pyg(graphs)
-    deep = Neighbourhoods(depth=4, node_labels="degree").fit(graphs)
-    once, again = ToHierarchy(deep), ToHierarchy(ego, node_labels=["C", "N", "O"])
-    both = [again(once(data)), again(other)]
-    assert hierarchy_from_pyg(Batch.from_data_list(both)) == ego.decompose(graphs)
-
-
-class Increments(Data):
-    def __inc__(self, key, value, *args, **kwargs):
-        return 7
-
-
-def test_pyg_what_cannot_be_transformed_or_read_is_named():
-    graphs, ego = molecules()
-    data = to_pyg(graphs)
-    transform, other = ToHierarchy(ego), ToHierarchy(Ego((0, 2), "degree").fit(graphs))
-    one_way = Data(edge_index=torch.tensor([[0], [1]]), x=torch.eye(2))
-    mixed = Batch.from_data_list([transform(data[0]), other(data[1])])
-    for call, argument, message in (
-        (ToHierarchy, Nested(), "PyG data are graphs, but Nested decomposes nested"),
-        (ToHierarchy(Ego((0, 1), "node")), data[0], "the decomposition is not fitted, so labels "),
-        (ToHierarchy(Ego((0, 1), "degree")), data[0], "the decomposition is not fitted, so labels"),
-        (transform, Batch.from_data_list(data), "expected a single PyG Data, found DataBatch"),
-        (transform, graphs, "expected a single PyG Data, found Graphs"),
-        (transform, Increments(**data[0].to_dict()), "Increments has an __inc__ of its own, which"),
-        (transform, one_way, "graph 0 has an edge in one direction only"),
-        (hierarchy_from_pyg, data[0], "expected a graph or batch from ToHierarchy, found Data"),
-        (hierarchy_from_pyg, mixed, "the graphs of this batch were decomposed in different ways"),
-    ):
-        assert refusal(InputError, call, argument).startswith(message)

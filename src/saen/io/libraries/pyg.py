@@ -1,12 +1,11 @@
-"""Graphs and hierarchies from and to PyTorch Geometric."""
+"""Graphs from and to PyTorch Geometric."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,33 +13,12 @@ from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.lazy import import_extra
-from saen.data.chunks import Decomposer
 from saen.data.graphs import Graphs
-from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
 from saen.io.parsing.columns import beside_each_other
 from saen.io.parsing.records import one_way_nodes
 
-try:
-    from torch_geometric.data import Data  # type: ignore[import-untyped]
-except ImportError:  # every function says what to install
-    Data = object
-
 Names = Sequence[Any]
-
-PARTS, ROLES, COUNTS = "part_index_", "part_role_", "part_count_"
-"""Attributes of `HierarchyData` per level l ≥ 1, followed by l."""
-PREFIXES = (PARTS, ROLES, COUNTS, "bottom_", "level_sizes", "hierarchy_schema")
-"""How the attributes start that `ToHierarchy` attaches."""
-
-
-class FittedDecomposition(Decomposer, Protocol):
-    """A decomposition, as far as `ToHierarchy` needs to know it."""
-
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """The labels seen in `fit`; None before."""
 
 
 def from_pyg(
@@ -159,123 +137,6 @@ def to_pyg(graphs: Graphs) -> list[Any]:
             tensors["num_nodes"] = last - first
         out.append(make_data(**tensors))
     return out
-
-
-class HierarchyData(Data):  # type: ignore[misc]
-    """A PyG graph with its own attributes and those of its hierarchy.
-
-    For n_l objects and E_l entries on level l = 1 … L:
-
-    - `part_index_l`: (2, E_l), parents of level l over parts of level l - 1, `part_role_l`: (E_l,)
-      role indices, `part_count_l`: (E_l,) multiplicities;
-    - `bottom_codes`: (n_0,) and `bottom_vectors`: (n_0, p), if the bottom level has them;
-    - `level_sizes`: (1, L + 1), the number of objects of every level;
-    - `hierarchy_schema`: names of levels and roles and the vocabulary as JSON.
-
-    In a batch, objects are numbered through all graphs, as nodes are.
-    """
-
-    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
-        if not key.startswith(PARTS):
-            return super().__inc__(key, value, *args, **kwargs)
-        level = int(key.removeprefix(PARTS))
-        return self.level_sizes.sum(dim=0)[[level, level - 1]][:, None]
-
-
-# Saved datasets name the class of their graphs, and PyTorch loads only classes known to be safe.
-torch.serialization.add_safe_globals([HierarchyData])
-
-
-@dataclass(frozen=True)
-class ToHierarchy:
-    """A PyG transform that attaches the hierarchy of a graph: `transform=` or `pre_transform=`.
-
-    Graphs become `HierarchyData`, whose attributes PyG's loaders batch correctly;
-    `hierarchy_from_pyg` turns a batch into a `Hierarchy`. The decomposition must be fitted, so
-    that a label has the same code in every graph. The other arguments are those of `from_pyg`,
-    but directed graphs need `directed=True`.
-
-    >>> import torch
-    >>> from torch_geometric.data import Batch
-    >>> from saen import generate_threads
-    >>> from saen.decompositions import Ego
-    >>> threads = generate_threads(4)
-    >>> transform = ToHierarchy(Ego((0, 1), "degree").fit(threads))
-    >>> batch = Batch.from_data_list([transform(graph) for graph in to_pyg(threads)])
-    >>> batch.part_index_2.shape[1] == 2 * threads.n_nodes  # an ego graph per node and radius
-    True
-    >>> hierarchy_from_pyg(batch) == transform.decomposition.decompose(threads)
-    True
-    """
-
-    decomposition: FittedDecomposition
-    directed: bool = False
-    node_labels: Names | None = None
-    edge_labels: Names | None = None
-
-    def __post_init__(self) -> None:
-        _pyg()
-        if self.decomposition.takes != "graphs":
-            name, takes = type(self.decomposition).__name__, self.decomposition.takes
-            raise InputError(f"PyG data are graphs, but {name} decomposes {takes}")
-
-    def __call__(self, data: Any) -> Any:
-        """The graph with its hierarchy; `data` itself is not modified."""
-        if not isinstance(data, Data) or isinstance(data, _pyg().Batch):
-            raise InputError(f"expected a single PyG Data, found {type(data).__name__}")
-        if type(data).__inc__ not in (Data.__inc__, HierarchyData.__inc__):
-            raise InputError(
-                f"{type(data).__name__} has an __inc__ of its own, which HierarchyData would lose"
-            )
-        graph = from_pyg(
-            [data],
-            directed=self.directed,
-            node_labels=self.node_labels,
-            edge_labels=self.edge_labels,
-        )
-        hierarchy = self.decomposition.decompose(graph)
-        if hierarchy.attributes.vocabulary is not None and self.decomposition.vocabulary is None:
-            raise InputError(
-                "the decomposition is not fitted, so labels would have different codes in every "
-                "graph: pass decomposition.fit(from_pyg(dataset))"
-            )
-        # An earlier hierarchy, perhaps with more levels, is dropped.
-        own = {key: v for key, v in data.to_dict().items() if not key.startswith(PREFIXES)}
-        return HierarchyData.from_dict({**own, **hierarchy_attributes(hierarchy)})
-
-
-def hierarchy_from_pyg(data: Any) -> Hierarchy:
-    """The hierarchy that `ToHierarchy` attached to a graph, or to the graphs of a batch.
-
-    It equals the decomposition of these graphs together. Raises `InputError` if there is no
-    hierarchy, or if the graphs of a batch have hierarchies of different decompositions.
-    """
-    _pyg()
-    if not isinstance(data, HierarchyData):
-        raise InputError(f"expected a graph or batch from ToHierarchy, found {type(data).__name__}")
-    texts = data.hierarchy_schema
-    distinct = {texts} if isinstance(texts, str) else set(texts)
-    if len(distinct) > 1:
-        raise InputError(
-            "the graphs of this batch were decomposed in different ways: use one ToHierarchy"
-        )
-    schema = json.loads(distinct.pop())
-    sizes = _array(data.level_sizes).sum(axis=0).tolist()
-    relations = []
-    for level, alphabet in enumerate(schema["roles"], start=1):
-        parents, parts = _array(data[f"{PARTS}{level}"])
-        order = np.argsort(parents, kind="stable")
-        roles, counts = (_array(data[f"{key}{level}"])[order] for key in (ROLES, COUNTS))
-        indptr = offsets(np.bincount(parents, minlength=sizes[level]))
-        several = None if (counts == 1).all() else counts
-        relations.append(Relation(indptr, parts[order], roles, alphabet, sizes[level - 1], several))
-    codes = vocabulary = vectors = None
-    if schema["vocabulary"] is not None:
-        vocabulary = Vocabulary(schema["vocabulary"])
-        codes = _array(data.bottom_codes).astype(np.int32)
-    if "bottom_vectors" in data:
-        vectors = _array(data.bottom_vectors)
-    return Hierarchy(Attributes(codes, vocabulary, vectors), tuple(relations), schema["names"])
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -454,32 +315,6 @@ def _tensor(values: Array) -> Any:
     """A copy as a tensor: integers as int64, real numbers in PyTorch's default type."""
     kind = torch.get_default_dtype() if values.dtype.kind == "f" else torch.int64
     return torch.tensor(values, dtype=kind)
-
-
-def hierarchy_attributes(hierarchy: Hierarchy) -> dict[str, Any]:
-    """The attributes of `HierarchyData` that hold a hierarchy."""
-    attributes = hierarchy.attributes
-    vocabulary = attributes.vocabulary
-    out: dict[str, Any] = {
-        "level_sizes": torch.tensor([hierarchy.sizes]),
-        "hierarchy_schema": json.dumps(
-            {
-                "names": hierarchy.names,
-                "roles": [relation.alphabet for relation in hierarchy.relations],
-                "vocabulary": None if vocabulary is None else list(vocabulary),
-            }
-        ),
-    }
-    if attributes.codes is not None:
-        out["bottom_codes"] = _tensor(attributes.codes)
-    if attributes.vectors is not None:
-        out["bottom_vectors"] = torch.tensor(attributes.vectors)
-    for level, relation in enumerate(hierarchy.relations, start=1):
-        ends = np.stack([relation.parents, relation.parts.astype(np.int64)])
-        out[f"{PARTS}{level}"] = _tensor(ends)
-        out[f"{ROLES}{level}"] = _tensor(relation.roles)
-        out[f"{COUNTS}{level}"] = _tensor(relation.multiplicity)
-    return out
 
 
 def _pyg() -> Any:
