@@ -348,12 +348,12 @@ def test_class_weights_by_label_work_as_in_fit(threads, quick):
         (
             {},
             {"selection": "nested", "grid": [{"epochs": 2}, {"epochs": -1}]},
-            "The 'epochs' parameter of SAENClassifier",
+            "SAENClassifier: epochs must be",
         ),
         ({}, {"selection": "sometimes"}, "fixed, nested, peek"),
         ({"epochs": 0}, {"selection": "peek"}, "no epoch to choose"),
-        ({"radii": 1}, {}, "The 'radii' parameter of SAENClassifier"),
-        ({"epochs": "x"}, {}, "The 'epochs' parameter of SAENClassifier"),
+        ({"radii": 1}, {}, "SAENClassifier: radii must be"),
+        ({"epochs": "x"}, {}, "SAENClassifier: epochs must be"),
     ],
 )
 def test_a_protocol_that_makes_no_sense_is_refused(threads, quick, parameters, options, message):

@@ -129,7 +129,7 @@ def test_a_problem_is_checked_once():
     for options, message in [
         ({"groups": [1, 2]}, "groups must have shape"),
         ({"sample_weight": [0, 0, 0]}, "zero everywhere|non-zero"),
-        ({"sample_weight": [1, -1, 1]}, "[Nn]egative"),
+        ({"sample_weight": [1, -1, 1]}, "a finite number ≥ 0"),
     ]:
         with pytest.raises(ValueError, match=message):
             Problem.of(["b", "a", "b"], regression=False, **options)

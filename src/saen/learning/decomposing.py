@@ -370,7 +370,7 @@ class DecompositionArguments(Parameters):
     decomposition: str | Decomposition = parameter(
         "ego",
         str,
-        HasMethods(["fit", "decompose", "costs"]),
+        HasMethods(("fit", "decompose", "costs"), "Decomposition"),
         doc="How examples are taken apart: a decomposition, its name, or a name with parameters "
         'such as `"neighbourhoods(depth=4)"`.',
     )
@@ -378,7 +378,7 @@ class DecompositionArguments(Parameters):
     radii: str | Sequence[int] = parameter(
         "auto",
         StrOptions({"auto"}),
-        "array-like",
+        Sequence,
         doc="Radii of ego graphs, for a decomposition that is given by name and has radii. "
         "`auto`: 0, 1, … 3 as long as ego graphs have at most 16 nodes on average.",
     )

@@ -58,6 +58,7 @@ from saen.learning.models.encoding import (
 from saen.learning.models.networks import FittedNetworks, NetworkArguments, NetworkLearner
 from saen.learning.overlap import NearestTraining, TrainingGraphs
 from saen.learning.parameters import (
+    SEED,
     Interval,
     Parameters,
     StrOptions,
@@ -86,13 +87,13 @@ class Estimator(Parameters, BaseEstimator, ABC):
     )
     random_state: int | np.random.RandomState | None = parameter(
         0,
-        "random_state",
+        *SEED,
         doc="Random seed. An integer gives the same model every time.",
         runtime=True,
     )
     progress: bool | None = parameter(
         None,
-        "boolean",
+        bool,
         None,
         doc="Whether to show a progress bar. None: on a terminal.",
         runtime=True,
@@ -711,10 +712,8 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
     """
 
     _: KW_ONLY
-    n_models: int = parameter(3, Interval(Integral, 1, 10_000, closed="both"))
-    inner_folds: int | str = parameter(
-        0, Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
-    )
+    n_models: int = parameter(3, Interval(Integral, 1, 10_000, "both"))
+    inner_folds: int | str = parameter(0, Interval(Integral, 0, None, "left"), StrOptions({"auto"}))
 
     @property
     def _n_features_out(self) -> int:
@@ -857,7 +856,7 @@ class BlendEstimator(Estimator):
     )
     inner_folds: int | str = parameter(
         "auto",
-        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, 1, None, "left"),
         StrOptions({"auto"}),
         doc="Inner folds of the training examples to compare candidates on. 1 is a single split "
         "with a tenth held out (at most 10,000 examples). `auto`: 5 below 500 examples, 3 below "

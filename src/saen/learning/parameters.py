@@ -5,37 +5,75 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from dataclasses import Field, field, fields
+from collections.abc import Sequence
+from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    InvalidParameterError,
-    StrOptions,
-    validate_parameter_constraints,
-)
+import numpy as np
 
 from saen.errors import InputError
 
-__all__ = ["HasMethods", "Interval", "Parameters", "StrOptions", "parameter", "settings_of"]
-
 T = TypeVar("T")
 WIDTH = 84
-_TYPES = {
-    str: "str",
-    Path: "path",
-    Real: "float",
-    list: "list",
-    tuple: "tuple",
-    dict: "dict",
-    None: "None",
-    "boolean": "bool",
-    "array-like": "list of int",
-    "random_state": "int, RandomState or None",
-}
+_TYPES = {Path: "path", Real: "float", None: "None", Sequence: "list of int"}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers of a kind between two ends, which belong to it or not; None stands for no end."""
+
+    kind: type
+    left: Any
+    right: Any
+    closed: str
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, self.kind) or isinstance(value, bool):
+            return False
+        number: Any = value
+        above = self.left is None or number > self.left
+        below = self.right is None or number < self.right
+        ends = {"left": (self.left,), "right": (self.right,), "both": (self.left, self.right)}
+        return bool((above and below) or number in ends.get(self.closed, ()))
+
+    def __str__(self) -> str:
+        kind = "int" if self.kind is Integral else "float"
+        low, high = self.left, self.right
+        if high is None or high >= sys.maxsize:
+            return f"{kind} {'≥' if self.closed in ('left', 'both') else '>'} {low}"
+        left = "[" if self.closed in ("left", "both") else "("
+        right = "]" if self.closed in ("right", "both") else ")"
+        return f"{kind} in {left}{low}, {high}{right}"
+
+
+@dataclass(frozen=True)
+class StrOptions:
+    """Some texts."""
+
+    options: set[str]
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, str) and value in self.options
+
+
+@dataclass(frozen=True)
+class HasMethods:
+    """Objects with some methods, by the name of what has them."""
+
+    methods: tuple[str, ...]
+    name: str
+
+    def __contains__(self, value: object) -> bool:
+        return all(callable(getattr(value, method, None)) for method in self.methods)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+SEED = (Interval(Integral, 0, 2**32 - 1, "both"), np.random.RandomState, None)
+"""What scikit-learn takes as `random_state`."""
 
 
 def parameter(default: Any, *accepts: Any, doc: str = "", runtime: bool = False) -> Any:
@@ -72,26 +110,20 @@ def _type_of(argument: Field[Any]) -> str:
         if isinstance(each, StrOptions):
             options = sorted(each.options, key=lambda option: (option != argument.default, option))
             words.append(f"{{{', '.join(map(repr, options))}}}")
-        elif isinstance(each, Interval):
-            words.append(_range(each))
-        elif isinstance(each, HasMethods):
-            words.append("Decomposition")
-        else:
+        elif each in _TYPES:
             words.append(_TYPES[each])
+        else:
+            words.append(each.__name__ if isinstance(each, type) else str(each))
     return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def _range(interval: Interval) -> str:
-    """The numbers of an interval."""
-    kind = "int" if interval.type is Integral else "float"
-    low, high, closed = interval.left, interval.right, interval.closed
-    if low is None:
-        return kind
-    if high is None or high >= sys.maxsize:
-        return f"{kind} {'≥' if closed in ('left', 'both') else '>'} {low}"
-    left = "[" if closed in ("left", "both") else "("
-    right = "]" if closed in ("right", "both") else ")"
-    return f"{kind} in {left}{low}, {high}{right}"
+def _accepts(accepted: Any, value: Any) -> bool:
+    """Whether a value is of a type, or among others; text is no sequence."""
+    if accepted is None:
+        return value is None
+    if accepted is Sequence:
+        return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    return isinstance(value, accepted) if isinstance(accepted, type) else value in accepted
 
 
 def arguments(cls: type) -> list[Field[Any]]:
@@ -117,12 +149,13 @@ def clone_with(estimator: Any, **changes: Any) -> Any:
 
 def validate(estimator: Parameters) -> None:
     """Raise `InputError` for an argument of the wrong type or out of range."""
-    accepts = {f.name: f.metadata["accepts"] for f in arguments(type(estimator))}
-    values = {name: getattr(estimator, name) for name in accepts}
-    try:
-        validate_parameter_constraints(accepts, values, type(estimator).__name__)
-    except InvalidParameterError as error:
-        raise InputError(str(error)) from None
+    for argument in arguments(type(estimator)):
+        value = getattr(estimator, argument.name)
+        if not any(_accepts(each, value) for each in argument.metadata["accepts"]):
+            raise InputError(
+                f"{type(estimator).__name__}: {argument.name} must be {_type_of(argument)}, not "
+                f"{value!r:.100}"
+            )
     estimator._check()  # noqa: SLF001 - what only the class knows
 
 

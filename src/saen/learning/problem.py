@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import LazyModule
@@ -191,9 +190,9 @@ def sample_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     """One finite weight per example, not negative and not all zero, shape (n,)."""
     if sample_weight is None:
         return np.ones(n)
-    weights: Floats = _check_sample_weight(
-        sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True
-    )
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise InputError(f"sample_weight must have a finite number ≥ 0 for each of {n} examples")
     if not weights.any():
         raise InputError("sample_weight is zero everywhere: there is nothing to learn from")
     return weights

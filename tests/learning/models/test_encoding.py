@@ -457,8 +457,8 @@ def test_both_halves_of_a_key_must_agree(masks, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"encoding": "binary"}, "The 'encoding' parameter of PartCounts must be"),
-        ({"min_graphs": 0}, "The 'min_graphs' parameter of PartCounts must be"),
+        ({"encoding": "binary"}, "PartCounts: encoding must be"),
+        ({"min_graphs": 0}, "PartCounts: min_graphs must be"),
     ],
 )
 def test_wrong_arguments_are_refused(settings, message):
