@@ -129,23 +129,6 @@ def test_ensemble_trains_like_its_models_alone_however_they_are_grouped(
             assert_close(np.array(alone.loss)[:, place], np.array(history.loss)[:, model], 1e-9)
 
 
-def test_early_stopping_of_an_ensemble_equals_that_of_its_models_alone(
-    hierarchy: Hierarchy,
-) -> None:
-    task = random_task(1, N, len(SEEDS))
-    task = replace(task, validation=1.0 - task.weights)
-    settings = Settings(epochs=30, batch_size=8, patience=2, learning_rate=0.03)
-    options: dict[str, Any] = {"normalization": "batch", "run": {"n_batches": 4}}
-    together, history = trained(hierarchy, task, settings, **options)
-    lengths = set()
-    for model, seed in enumerate(SEEDS):
-        network, alone = trained(hierarchy, models_of(task, [model]), settings, [seed], **options)
-        lengths.add(len(alone.loss))
-        assert_same_models(of_model(network, 0), of_model(together, model))
-    assert len(lengths) > 1, "models should stop at different times here"
-    assert len(history.loss) == max(lengths) < 30
-
-
 @pytest.mark.parametrize("normalization", ["none", "batch"])
 def test_ensemble_leaves_a_model_without_training_examples_alone(
     hierarchy: Hierarchy, normalization: str
@@ -453,8 +436,6 @@ def test_validation_is_measured_after_every_so_many_epochs_and_the_last(
     for epoch, row in enumerate(some.validation_loss, start=1):
         known = always.validation_loss[epoch - 1]
         assert row == (known if epoch in (2, 4, 5) else [None] * len(SEEDS))
-    _, patient = trained(hierarchy, task, replace(settings, patience=5), run={"validate_every": 2})
-    assert patient.validation_loss == always.validation_loss
     with refuses("validate_every must be an integer ≥ 1, not 0"):
         trained(hierarchy, task, settings, run={"validate_every": 0})
 
@@ -508,28 +489,10 @@ def test_training_learns() -> None:
     assert min(history.accuracy[-1]) > 0.9
 
 
-# -- early stopping ----------------------------------------------------------------------------
+# -- validation ---------------------------------------------------------------------------------
 
 
-def test_early_stopping_restores_the_best_epoch_of_every_model(hierarchy: Hierarchy) -> None:
-    task = random_task(1, N, len(SEEDS))
-    task = replace(task, validation=1.0 - task.weights)
-    settings = Settings(epochs=25, batch_size=8, patience=3, learning_rate=0.05)
-    network, history = trained(hierarchy, task, settings, normalization="batch")
-    losses = np.array(history.validation_loss)
-    histograms = task.histograms(np.arange(N), np.arange(N), N, task.validation)
-    loss, weight = task.losses(outputs(network, hierarchy), torch.from_numpy(histograms))
-    assert_close(loss / weight, losses.min(axis=0), 1e-10)
-    # Stopped models do not change any more.
-    best = losses.argmin(axis=0)
-    for model in range(len(SEEDS)):
-        until = best[model] + 1 + settings.patience
-        if until < len(losses):
-            assert (losses[until:, model] >= losses[best[model], model]).all()
-    assert len(losses) == max(best) + 1 + settings.patience
-
-
-def test_validation_without_patience_does_not_change_training(hierarchy: Hierarchy) -> None:
+def test_validation_does_not_change_training(hierarchy: Hierarchy) -> None:
     task = random_task(1, N, 2)
     settings = Settings(epochs=6, batch_size=8)
     validated, history = trained(
@@ -656,7 +619,7 @@ def digest(network: SAEN) -> str:
 def long_run(
     seed: int = 0, run: dict[str, Any] | None = None, epochs: int = 12
 ) -> tuple[SAEN, History]:
-    """Mini-batches, normalization, dropout, decay and early stopping, in float32."""
+    """Mini-batches, normalization, dropout, decay and validation, in float32."""
     hierarchy = random_hierarchy(0, n=N, patterns=20, kind="both")
     task = random_task(1, N, 2)
     task = replace(task, validation=1.0 - task.weights)
@@ -665,7 +628,6 @@ def long_run(
         batch_size=8,
         weight_decay=0.01,
         schedule="cosine",
-        patience=epochs,
         seed=seed,
     )
     options = {"normalization": "batch", "dropout": 0.3, "dtype": torch.float32}
@@ -781,20 +743,6 @@ def test_checkpoint_of_a_shorter_run_is_continued(tmp_path: Path) -> None:
     network, resumed = long_run(run=run)
     assert_same_state(network, undisturbed)
     assert resumed == history
-
-
-def test_checkpoint_of_a_run_that_stopped_early_stays_stopped(
-    tmp_path: Path, hierarchy: Hierarchy
-) -> None:
-    task = random_task(1, N, 2)
-    task = replace(task, validation=1.0 - task.weights)
-    settings = Settings(epochs=40, batch_size=8, patience=2, learning_rate=0.05)
-    run = {"checkpoint": tmp_path / "run.saen", "every": 3}
-    one, history = trained(hierarchy, task, settings, [0, 1], run=run)
-    assert len(history.loss) < 40
-    other, again = trained(hierarchy, task, settings, [0, 1], run=run)
-    assert_same_state(one, other)
-    assert history == again
 
 
 @pytest.mark.parametrize(

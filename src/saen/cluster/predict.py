@@ -10,6 +10,7 @@ import numpy as np
 
 from saen._util.arrays import Array
 from saen._util.atomic import check_output
+from saen._util.digests import file_checksum
 from saen._util.executor import Executor
 from saen._util.progress import bar
 from saen._util.remote import absolute
@@ -20,7 +21,7 @@ from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.result_tables import FORMATS, check_format
 from saen.io.store import container
 from saen.io.store.packing import pack_column, unpack_column
-from saen.io.store.shards import Shards, file_checksum, read_shards
+from saen.io.store.shards import Shards, read_shards
 from saen.jobs.predict import (
     EmbeddingReport,
     PredictionReport,

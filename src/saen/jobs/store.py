@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from saen._util.atomic import is_temporary, make_folder
+from saen._util.digests import digest_of
 from saen._util.json_files import read_json, write_json
 from saen._version import __version__
 from saen.data.vocabulary import Vocabulary
@@ -128,11 +128,7 @@ def digest(*things: Any) -> str:
     >>> digest(one) == digest(two), digest(one) == digest(one, np.zeros(1))
     (True, False)
     """
-    state = hashlib.blake2b(digest_size=16)
-    for column in _columns(things):
-        state.update(f"{column.dtype.str} {column.shape}".encode())
-        state.update(np.ascontiguousarray(column).reshape(-1).view(np.uint8).data)
-    return state.hexdigest()
+    return digest_of(*_columns(things))
 
 
 def _columns(thing: Any) -> Iterator[NDArray[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import numpy as np
 
 from saen._util.arrays import Ints
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
+from saen._util.digests import file_checksum
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar, timed
 from saen._util.seeds import derive_seed
@@ -319,7 +319,7 @@ def _write_model(model: Estimator, out: Path, folder: Path) -> int:
     """
     made = folder / "model.saen"
     size = model.save(made)
-    write_json(folder / FINISHED, {"model": _file_digest(made)}, sealed=True)
+    write_json(folder / FINISHED, {"model": file_checksum(made)}, sealed=True)
     with atomic_write(out) as temporary:
         shutil.copyfile(made, temporary)
     return size
@@ -330,18 +330,13 @@ def _is_finished(out: Path) -> bool:
     marker = _work_place(out) / FINISHED
     try:
         known = read_json(marker, sealed=True) if marker.is_file() else {}
-        return out.is_file() and known.get("model") == _file_digest(out)
+        return out.is_file() and known.get("model") == file_checksum(out)
     except (FileError, OSError):
         return False
 
 
 def _work_place(out: Path) -> Path:
     return out.parent / f".{out.name}.run"  # `with_name` would refuse . and /
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _draw_test(problem: Problem, share: float, seed: int) -> Ints:

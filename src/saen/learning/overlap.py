@@ -118,7 +118,7 @@ class TrainingGraphs:
     @staticmethod
     def unpack(document: dict[str, Any], tensors: Mapping[str, Array]) -> TrainingGraphs:
         """What `pack` gave, among other arrays."""
-        own = under(_PREFIX, dict(tensors))
+        own = under(_PREFIX, tensors)
         ids, index = unpack_column("ids", document, own), OverlapIndex.from_arrays(own)
         if ids.ndim != 1 or ids.dtype.kind != "U" or index.examples.max(initial=-1) >= len(ids):
             raise InputError("the ids of training examples do not fit together")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -186,14 +186,12 @@ def seen_in_training(
     top: Ints,
     weights: Floats,
     min_count: int = 1,
-    total: Callable[[Floats], Floats] = lambda counts: counts,
 ) -> tuple[Tensor, list[Tensor]]:
     """Which labels and roles each model sees in its training examples, for `restrict_to_seen`.
 
     - `top` (G,): the row of every example in the top level;
     - `weights` (G, M): positive for the training examples of each model;
-    - `min_count`: labels in fewer training examples than this share an entry;
-    - `total`: sums counts over the processes that train together.
+    - `min_count`: labels in fewer training examples than this share an entry.
 
     Returns the entry of the label table that every label uses, (M, V + 1), the last for values
     outside the vocabulary: its own; V, shared, for rare labels (and for unseen ones, if some label
@@ -209,8 +207,8 @@ def seen_in_training(
     for start, stop in zip([0, *ends[:-1]], ends, strict=True):
         part = hierarchy if len(ends) == 1 else hierarchy[start:stop]
         _count_seen(part, examples[start:stop], counts, roles)
-    entries = _label_entries(total(counts), min_count)
-    return torch.from_numpy(entries), [torch.from_numpy(total(seen) > 0) for seen in roles]
+    entries = _label_entries(counts, min_count)
+    return torch.from_numpy(entries), [torch.from_numpy(seen > 0) for seen in roles]
 
 
 def _count_seen(

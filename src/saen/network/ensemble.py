@@ -24,7 +24,7 @@ from saen.network.architecture import Architecture, take_model
 from saen.network.batches import generator, hierarchy_and_top, seen_in_training
 from saen.network.loss import Task
 from saen.network.model import SAEN, Seen
-from saen.network.settings import DivergenceWarning, History, Run, Settings, as_rows
+from saen.network.settings import DivergenceWarning, History, Run, Settings, as_rows, join_curves
 from saen.network.training import advice_on_divergence, outputs, train
 
 MAX_STEP_ACTIVATIONS = 1 << 24
@@ -155,16 +155,8 @@ class Training:
         order = np.argsort(np.concatenate([numbers for _, numbers in curves]))
 
         def joined(name: str) -> Floats:
-            each = [
-                np.array(getattr(history, name), dtype=np.float64).reshape(-1, len(numbers))
-                for history, numbers in curves
-            ]
-            longest = max(map(len, each))
-            padded = [
-                np.pad(one, ((0, longest - len(one)), (0, 0)), constant_values=np.nan)
-                for one in each
-            ]
-            return np.concatenate(padded, axis=1)[:, order]
+            each = join_curves([getattr(history, name) for history, _ in curves])
+            return each[:, order] if each.size else np.empty((0, len(order)))
 
         diverged = np.zeros(len(self.runs), dtype=np.bool_)
         for history, numbers in curves:

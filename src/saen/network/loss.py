@@ -27,7 +27,7 @@ class Task:
       real values (G, k), or (G, M, k) if each model has its own, NaN where unknown;
     - `weights` (G, M): how much each example counts in the training of each model, 0 for not at
       all. Normalization statistics are weighted by it too: a weight of 2 equals two copies;
-    - `validation` (G, M): the same for the examples that early stopping evaluates;
+    - `validation` (G, M): the same for the examples that validation is measured on;
     - `class_weights` (C,) or (C, M): extra factor of each class in the loss; 2t factors for t
       targets, those of all first classes before those of all second ones;
     - `n_classes`: C, 0 for a regression.

@@ -35,8 +35,6 @@ class Settings:
     - `learning_rate`: of Adam;
     - `schedule`: `constant`, or `cosine` from `learning_rate` to zero over the epochs;
     - `weight_decay`: decoupled from the gradient, on weights and not on biases;
-    - `patience`: stop a model after this many epochs without a better validation loss, and restore
-      its best weights; None trains all epochs;
     - `seed`: order of the batches and shared draws of dropout. Weights have their own seeds.
 
     Raises `InputError` for values out of range.
@@ -50,7 +48,6 @@ class Settings:
     learning_rate: float = 0.01
     schedule: str = "constant"
     weight_decay: float = 0.0
-    patience: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:

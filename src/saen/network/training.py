@@ -1,25 +1,25 @@
-"""The training loop: epochs, optimiser, early stopping, checkpoints, interruption."""
+"""The training loop: epochs, optimiser, checkpoints, interruption."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from saen._util.arrays import Array
+from saen._util.digests import digest_of
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
 from saen.io.store import container
+from saen.io.store.packing import under
 from saen.network.batches import (
     Batch,
     Batches,
@@ -80,8 +80,7 @@ def train(
     - `checkpoint`: a file that is rewritten `every` so many epochs. If it exists and belongs to the
       same run, training resumes from it and ends with the weights of an uninterrupted run;
     - `until`: stop after this many epochs of the schedule;
-    - `validate_every`: measure the validation after every so many epochs, and the last one; with
-      `patience` after every one;
+    - `validate_every`: measure the validation after every so many epochs, and the last one;
     - `progress`: called with the number of epochs done and the history after every epoch; training
       ends early where it returns True;
     - `n_batches`: steps per epoch, by default as many as batches of the settings' size need;
@@ -136,12 +135,11 @@ def train(
     last = settings.epochs if until is None else min(until, settings.epochs)
     try:
         with _threads_for(network, batches), reused_memory():
-            while run.epoch < last and not run.stopped().all():
+            while run.epoch < last and not run.stopped():
                 run.train_epoch(batches)
                 run.check_finite(hierarchy)
                 if validation_batches is not None:
-                    always = settings.patience is not None or run.epoch == last
-                    if always or run.epoch % validate_every == 0:
+                    if run.epoch == last or run.epoch % validate_every == 0:
                         run.validate(validation_batches)
                     else:
                         run.skip_validation()
@@ -157,7 +155,6 @@ def train(
         run.save(checkpoint, fingerprint)
     if not run.history.interrupted:
         _warn_of_divergence(run.history, task, settings)
-    run.restore_best()  # after saving: training may resume from the last weights
     network.eval()
     return run.history
 
@@ -282,9 +279,6 @@ class _Run:
         self.epoch = 0
         self.history = History()
         n_models, dtype, device = network.n_models, network.dtype, network.device
-        self.best_loss = torch.full((n_models,), torch.inf, dtype=dtype, device=device)
-        self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
-        self.best_state: dict[str, Tensor] = {}
         # Steps read and update these in place: recorded CUDA graphs need fixed addresses.
         self.rate = torch.zeros((), dtype=torch.float64, device=device)
         self.running = torch.ones(n_models, dtype=torch.bool, device=device)
@@ -294,18 +288,14 @@ class _Run:
         self.recorder = Recorder() if records else None
         self.snapshot()
 
-    def stopped(self) -> Tensor:
-        """Models that have diverged, or whose patience has run out, (M,)."""
-        diverged = torch.zeros_like(self.running)
-        diverged[self.history.diverged] = True
-        if self.settings.patience is None or not self.best_state:
-            return diverged
-        return diverged | (self.epoch - self.best_epoch >= self.settings.patience)
+    def stopped(self) -> bool:
+        """Whether all models have diverged."""
+        return len(self.history.diverged) == self.network.n_models
 
     def train_epoch(self, batches: Batches) -> None:
         if not self.network.training:  # at first, and after validation or a caller's predictions
             self.network.train()
-        self.running.copy_(~self.stopped())
+        self.running[self.history.diverged] = False
         self.totals.zero_()
         noise = generator(self.settings.seed, f"epoch {self.epoch}")
         order = noise.permutation(len(batches))
@@ -366,26 +356,11 @@ class _Run:
         loss = totals[0] / weight
         self.history.validation_loss.append(self._known(loss.tolist()))
         self.history.validation_accuracy.append(self._known((totals[2] / weight).tolist()))
-        if self.settings.patience is None:
-            return
-        better = (loss < self.best_loss) & ~self.stopped()
-        self.best_loss = torch.where(better, loss, self.best_loss)
-        self.best_epoch[better] = self.epoch
-        for key, tensor in _per_model(self.network).items():
-            best = self.best_state.setdefault(key, tensor.clone())
-            best[better] = tensor[better]
 
     def skip_validation(self) -> None:
         nothing: list[float | None] = [None] * self.network.n_models
         self.history.validation_loss.append(nothing)
         self.history.validation_accuracy.append(nothing)
-
-    def restore_best(self) -> None:
-        """With early stopping, set every model back to its best epoch on validation."""
-        if self.settings.patience is None or not self.best_state:
-            return
-        for key, tensor in _per_model(self.network).items():
-            tensor.copy_(self.best_state[key])
 
     def snapshot(self) -> None:
         """Remember the network at the end of an epoch, for `restore_snapshot`."""
@@ -399,9 +374,7 @@ class _Run:
 
     def save(self, path: str | Path, fingerprint: str) -> None:
         tensors = {f"network.{key}": value for key, value in self.network.state_dict().items()}
-        tensors |= {f"best.{key}": value for key, value in self.best_state.items()}
         tensors |= self.adam.state()
-        tensors |= {"best_loss": self.best_loss, "best_epoch": self.best_epoch}
         document = {
             "epoch": self.epoch,
             "history": asdict(self.history),
@@ -420,10 +393,8 @@ class _Run:
             )
         device = self.network.device
         tensors = {key: torch.from_numpy(array.copy()).to(device) for key, array in arrays.items()}
-        self.network.load_state_dict(_with_prefix(tensors, "network."))
-        self.best_state = _with_prefix(tensors, "best.")
+        self.network.load_state_dict(under("network.", tensors))
         self.adam.restore(tensors)
-        self.best_loss, self.best_epoch = tensors["best_loss"], tensors["best_epoch"]
         self.epoch = int(document["epoch"])
         self.history = History(**document["history"])
         self.snapshot()
@@ -457,19 +428,6 @@ def outputs(
     return torch.cat([forward(part) for part in passes(hierarchy, per_object, budget)])
 
 
-def _per_model(network: SAEN) -> dict[str, Tensor]:
-    """All parameters and buffers that belong to one model each, models first (views)."""
-    return {
-        key: tensor.transpose(0, 1) if "norm.mean" in key or "norm.variance" in key else tensor
-        for key, tensor in network.state_dict().items()
-        if not key.endswith("seen")
-    }
-
-
-def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
-
-
 def _fingerprint(
     network: SAEN,
     data: Hierarchy | Compressed,
@@ -478,27 +436,12 @@ def _fingerprint(
     min_count: int,
 ) -> str:
     """A digest of everything that determines the result of a run."""
-    digest = hashlib.blake2b(digest_size=16)
-    described = {
-        "architecture": asdict(network.architecture),
-        "settings": asdict(settings),
-        "loss": task.loss,
-        "min_count": min_count,
-    }
-    digest.update(json.dumps(described, sort_keys=True).encode())
-    for array in _arrays_of(network, data, task):
-        if array is None:
-            digest.update(b"none")
-            continue
-        digest.update(f"{array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-def _arrays_of(network: SAEN, data: Hierarchy | Compressed, task: Task) -> Iterator[Array | None]:
-    yield from (parameter.detach().cpu().numpy() for parameter in network.parameters())
     hierarchy, top = hierarchy_and_top(data)
-    yield from (top, hierarchy.attributes.codes, hierarchy.attributes.vectors)
-    for relation in hierarchy.relations:
-        yield from (relation.indptr, relation.parts, relation.roles, relation.counts)
-    yield from (task.targets, task.weights, task.validation, task.class_weights)
+    relations = [(r.indptr, r.parts, r.roles, r.counts) for r in hierarchy.relations]
+    return digest_of(
+        [network.architecture, settings, task.loss, min_count],
+        *(parameter.detach().cpu().numpy() for parameter in network.parameters()),
+        *(top, hierarchy.attributes.codes, hierarchy.attributes.vectors),
+        *chain.from_iterable(relations),
+        *(task.targets, task.weights, task.validation, task.class_weights),
+    )

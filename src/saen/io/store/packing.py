@@ -5,7 +5,7 @@ Integers are packed in the narrowest type that fits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from saen.io.parsing.archive import FREE_BYTES, MAX_RATIO
 
 Storable = Graphs | Documents | NestedData | Hierarchy | Compressed
 Data = TypeVar("Data", Graphs, Documents, NestedData)
+T = TypeVar("T")
 
 UNPACK_ERRORS = (
     SaenError,
@@ -53,7 +54,7 @@ def unpack(kind: str, document: dict[str, Any], tensors: dict[str, Array]) -> An
     return KINDS[kind][2](document, tensors)
 
 
-def under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
+def under(prefix: str, tensors: Mapping[str, T]) -> dict[str, T]:
     """The arrays whose names begin with a prefix, without it."""
     return {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
 

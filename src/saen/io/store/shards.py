@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +16,7 @@ import numpy as np
 
 from saen._util.arrays import Array, Ints, offsets
 from saen._util.atomic import atomic_folder, expand_user, make_folder
+from saen._util.digests import digest_of, file_checksum
 from saen._util.json_files import read_json, write_json
 from saen._util.remote import absolute, is_file, is_remote, local_copy
 from saen._util.strings import plural
@@ -89,10 +89,7 @@ class Shards:
 
     def digest(self) -> str:
         """A digest of the content of all shards, in order."""
-        state = hashlib.blake2b(digest_size=16)
-        for shard in self.shards:
-            state.update(shard.checksum.encode())
-        return state.hexdigest()
+        return digest_of(*(shard.checksum for shard in self.shards))
 
     def read(self, number: int) -> Any:
         """The examples of one shard; `FileError` if the file is not what the index says."""
@@ -354,9 +351,3 @@ def _check_place(path: Path, *, force: bool) -> None:
         unfinished = file.name.startswith("part-") and file.suffix == ".saen"
         if file.name not in ours and not unfinished:
             raise FileError(f"contains {file.name}, which would be lost", path=path)
-
-
-def file_checksum(path: Path) -> str:
-    """The BLAKE2b digest of a file."""
-    with local_copy(path) as local, local.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -7,11 +7,9 @@ learners. So what is evaluated is what is shipped.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
-from hashlib import blake2b
+from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -370,7 +368,7 @@ def unpack_common(document: dict[str, Any], tensors: Mapping[str, Array]) -> dic
     """The fields that all models have."""
     settings = document["decomposition"]
     decomposition = None if settings is None else decomposition_from_json(settings)
-    schema = unpack_hierarchy(document["schema"], under("schema.", dict(tensors)))
+    schema = unpack_hierarchy(document["schema"], under("schema.", tensors))
     if decomposition is not None and decomposition.vocabulary != schema.attributes.vocabulary:
         raise InputError("the vocabularies differ")
     return {
@@ -393,27 +391,9 @@ def unpack_calibration(document: dict[str, Any], tensors: Mapping[str, Array]) -
     return Calibration(temperature, *own)
 
 
-def digest_of(*things: Any) -> str:
-    """A short name for what a result depends on: settings as JSON, and arrays."""
-    state = blake2b(digest_size=8)
-    for thing in things:
-        if isinstance(thing, np.ndarray):
-            state.update(f"{thing.dtype.str} {thing.shape}".encode())
-            state.update(np.ascontiguousarray(thing).tobytes())
-        else:
-            state.update(json.dumps(thing, sort_keys=True, default=_plain).encode())
-    return state.hexdigest()
-
-
 def problem_arrays(problem: Problem, compressed: Compressed) -> list[Array]:
     """What is learned from which examples, for `digest_of`: results of others are not taken up."""
     return [compressed.keys[-1][compressed.top], problem.values, problem.weights]
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return [type(value).__name__, asdict(value)]
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 def calibrated(

@@ -403,7 +403,7 @@ class FittedBlend(Fitted):
         members = [
             Member(
                 each["name"],
-                unpack_fitted(each["model"], under(f"{number}.", dict(tensors))),
+                unpack_fitted(each["model"], under(f"{number}.", tensors)),
                 float(each["weight"]),
                 each["score"],
             )

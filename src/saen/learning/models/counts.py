@@ -25,10 +25,11 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
+from joblib import Parallel, cpu_count, delayed
 from scipy import sparse
 
 from saen._util.arrays import Array, Floats, Ints
+from saen._util.digests import digest_of
 from saen.data.compression import Compressed, compress
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.decompositions import Decomposition
@@ -55,7 +56,6 @@ from saen.learning.models.base import (
     Results,
     Study,
     TopEntries,
-    digest_of,
     problem_arrays,
     unpack_common,
 )
@@ -98,7 +98,7 @@ FOREST_WORK = 50
 """How many times as long as a linear model a forest takes, roughly."""
 EMBEDDING_WIDTH = 256
 """Columns of `embed` where there are more features."""
-_AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+_AT_LEAST_ONE = Interval(Integral, 1, None, "left")
 
 
 @dataclass(eq=False, repr=False)
@@ -108,7 +108,7 @@ class EncodingArguments(DecompositionArguments):
     decomposition: str | Decomposition = parameter(
         "neighbourhoods",
         str,
-        HasMethods(["fit", "decompose", "costs"]),
+        HasMethods(("fit", "decompose", "costs"), "Decomposition"),
         doc="How examples are taken apart: a decomposition, its name, or a name with parameters "
         "such as `\"ego(edges='roles')\"`. The depth of `neighbourhoods`, if not given, is 5, or "
         "less for large datasets.",
@@ -164,7 +164,7 @@ class CountsArguments(EncodingArguments):
     max_thresholds: int | None = parameter(MAX_THRESHOLDS, _AT_LEAST_ONE, None)
     depth: int | str | None = parameter(
         "auto",
-        Interval(Integral, 0, None, closed="left"),
+        Interval(Integral, 0, None, "left"),
         StrOptions({"auto"}),
         None,
         doc="Count parts up to this depth (or number of radii less 1) of `neighbourhoods` or "
@@ -172,7 +172,7 @@ class CountsArguments(EncodingArguments):
     )
     C: float | str = parameter(
         "auto",
-        Interval(Real, 0, None, closed="neither"),
+        Interval(Real, 0, None, "neither"),
         StrOptions({"auto"}),
         doc="Inverse strength of regularisation. `auto`: selected on inner folds, up and down "
         "from 1 while the loss improves.",
@@ -185,7 +185,7 @@ class CountsArguments(EncodingArguments):
     )
     inner_folds: int | str = parameter(
         "auto",
-        Interval(Integral, 0, None, closed="left"),
+        Interval(Integral, 0, None, "left"),
         StrOptions({"auto"}),
         doc="Inner folds of the training examples that select settings and calibrate. 1 is a "
         "single split with a tenth held out; 0 is none (then `auto` is the largest depth and "
@@ -621,11 +621,11 @@ class FittedCounts(Fitted):
     def unpack(cls, document: dict[str, Any], tensors: Mapping[str, Array]) -> FittedCounts:
         """Checked against schema and targets."""
         common, known = unpack_common(document, tensors), document["counts"]
-        own = {key: np.array(array) for key, array in under("counts.", dict(tensors)).items()}
+        own = {key: np.array(array) for key, array in under("counts.", tensors).items()}
         ids = own["ids"].view(np.uint64)
         encoder = Encoder(known["encoding"], ids, own["starts"], own["thresholds"])
         encoder.check()
-        trees, linear = (under(f"{kind.name}.", dict(tensors)) for kind in (Forest, Linear))
+        trees, linear = (under(f"{kind.name}.", tensors) for kind in (Forest, Linear))
         function: Linear | Forest = Forest(**trees) if trees else Linear(**linear)
         reader = None
         if "features" in document:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saen._util.arrays import Array, Floats, Ints
+from saen._util.digests import digest_of
 from saen._util.lazy import LazyModule, torch
 from saen._util.progress import timed
 from saen._util.seeds import derive_seed
@@ -42,7 +43,6 @@ from saen.learning.models.base import (
     Study,
     TopEntries,
     calibrated,
-    digest_of,
     problem_arrays,
     unpack_common,
 )
@@ -74,7 +74,7 @@ STEP_SECONDS, SECONDS_PER_OBJECT = 2e-3, 1.5e-7
 TORCH_BYTES = 200_000_000
 MAX_KEPT_OBJECTS, BYTES_PER_KEPT, BYTES_PER_OBJECT = 1 << 23, 60, 256
 """Of forecasts: batches that are kept, and activations of a step."""
-_COUNT = Interval(Integral, 1, sys.maxsize, closed="both")
+_COUNT = Interval(Integral, 1, sys.maxsize, "both")
 _MAX_RATE = 1e30  # well within float32
 
 
@@ -100,21 +100,21 @@ class NetworkArguments(DecompositionArguments):
     )
     dropout: float = parameter(
         0.0,
-        Interval(Real, 0, 1, closed="left"),
+        Interval(Real, 0, 1, "left"),
         doc="Share of units dropped after every hidden layer above the bottom.",
     )
     output_activation: bool = parameter(
-        False, "boolean", doc="Whether the leaky ReLU also follows the last layer."
+        False, bool, doc="Whether the leaky ReLU also follows the last layer."
     )
     n_models: int = parameter(
         1,
-        Interval(Integral, 1, MAX_MODELS, closed="both"),
+        Interval(Integral, 1, MAX_MODELS, "both"),
         doc="Networks per inner fold (in total, if there are no inner folds). The model is their "
         "average.",
     )
     epochs: int = parameter(
         40,
-        Interval(Integral, 0, MAX_EPOCHS, closed="both"),
+        Interval(Integral, 0, MAX_EPOCHS, "both"),
         doc="Passes over the training examples.",
     )
     batch_size: int | str = parameter(
@@ -125,7 +125,7 @@ class NetworkArguments(DecompositionArguments):
         "examples, from 16 to 100.",
     )
     learning_rate: float = parameter(
-        0.01, Interval(Real, 0, _MAX_RATE, closed="right"), doc="Learning rate of Adam."
+        0.01, Interval(Real, 0, _MAX_RATE, "right"), doc="Learning rate of Adam."
     )
     schedule: str = parameter(
         "cosine",
@@ -134,7 +134,7 @@ class NetworkArguments(DecompositionArguments):
     )
     weight_decay: float = parameter(
         0.0,
-        Interval(Real, 0, _MAX_RATE, closed="both"),
+        Interval(Real, 0, _MAX_RATE, "both"),
         doc="Decay of the weights (not the biases), decoupled from the gradient.",
     )
     min_count: int = parameter(
@@ -142,7 +142,7 @@ class NetworkArguments(DecompositionArguments):
     )
     inner_folds: int | str = parameter(
         "auto",
-        Interval(Integral, 0, None, closed="left"),
+        Interval(Integral, 0, None, "left"),
         StrOptions({"auto"}),
         doc="Networks are trained on each of these folds of the training examples and tested on "
         "the rest, which calibrates them. 1 is a single split with a tenth held out (at most "
@@ -622,7 +622,7 @@ class FittedNetworks(Fitted):
         fields["layers"] = tuple(tuple(sizes) for sizes in fields["layers"])
         architecture = Architecture(**fields)
         architecture.check_fits(common["schema"])
-        own = {key: np.array(array) for key, array in under("network.", dict(tensors)).items()}
+        own = {key: np.array(array) for key, array in under("network.", tensors).items()}
         history = History(**document["history"])
         if not all(isinstance(v, list) for k, v in vars(history).items() if k != "interrupted"):
             raise InputError("the history of the training is wrong")
