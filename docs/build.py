@@ -119,15 +119,32 @@ def command_reference() -> str:
     for path, command, _ in commands:
         lines.append(f"| [`{path}`](#{path.replace(' ', '-')}) | {_summary(command)} |")
     lines += ["", root.epilog, "", "This page is generated from `--help` by `make docs`."]
+    reading: dict[str, str] = {}
     for path, command, context in commands:
         usage = " ".join(command.collect_usage_pieces(context))
         lines += ["", f"## {path}", "", _example_as_code(command.help), "", "```text"]
         lines += [f"{path} {usage}", "```", ""]
-        for parameter in command.get_params(context):
-            if "--help" not in parameter.opts and (record := parameter.get_help_record(context)):
-                name, description = record
-                lines.append(f"- `{name}`: {description.strip()}")
-    return "\n".join(lines) + "\n"
+        for panel, options in _panels(command, context).items():
+            if panel == "Data" and len(options) > 3:
+                reading |= options
+                lines += ["Data: options of [reading data](#reading-data).", ""]
+            else:
+                lines += [f"{panel}:", "", *options.values(), ""]
+        lines.pop()
+    lines += ["", "## Reading data", "", "Options of all commands that read data.", ""]
+    return "\n".join([*lines, *reading.values()]) + "\n"
+
+
+def _panels(command: Any, context: Any) -> dict[str, dict[str, str]]:
+    """Lines about arguments and options, by panel and name."""
+    panels: dict[str, dict[str, str]] = {}
+    for each in command.get_params(context):
+        if "--help" not in each.opts and (record := each.get_help_record(context)):
+            name, description = record
+            kind = "Arguments" if each.param_type_name == "argument" else "Options"
+            panel = panels.setdefault(each.rich_help_panel or kind, {})
+            panel[each.name] = f"- `{name}`: {description.strip()}"
+    return panels
 
 
 def _commands(group: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:

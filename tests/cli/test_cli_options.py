@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from saen.cli import app
+from saen.cli.panels import PANELS
 from tests.cli.commandline import invoke
 
 # The same thing has the same name everywhere.
@@ -53,6 +54,52 @@ def test_options_have_the_same_names_everywhere_and_say_what_they_do(
         if name in SHORT:
             assert SHORT[name] in option.opts, f"{' '.join(path)} {name}"
     assert not {"--output", "--n-models", "--random-state", "--overwrite", "--labels"} & spellings
+
+
+NO_DEFAULT = {
+    "--cluster-timeout",
+    "--keep",
+    "--nodes-file",
+    "--out",
+    "--partitions",
+    "--plot",
+    "--predictions",
+    "--report",
+    "--shards",
+    "--training",
+    "--vectors",
+    "--format",
+    "--as",
+    "--splits",
+}
+"""Options that do nothing unless they are given."""
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_shows_the_default_of_every_option(
+    path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    lines = invoke(*path, "--help").stdout.splitlines()
+    for option in COMMANDS[path].params:
+        name = option.opts[0]
+        if not name.startswith("--") or option.required or getattr(option, "is_flag", False):
+            continue
+        if option.default is None and not isinstance(option.show_default, str):
+            assert name in NO_DEFAULT, name
+            continue
+        [line] = [line for line in lines if line.lstrip("│ *").startswith(f"{name} ")]
+        default = option.show_default if isinstance(option.show_default, str) else option.default
+        assert "[default: " in line
+        assert str(default) in line.partition("[default: ")[2], name
+
+
+def test_options_of_train_and_evaluate_are_in_panels() -> None:
+    for path in (("train",), ("evaluate",)):
+        command = COMMANDS[path]
+        shown = command.get_params(typer.Context(command))
+        panels = [each.rich_help_panel for each in shown if each.param_type_name == "option"]
+        assert list(dict.fromkeys(panels)) == list(PANELS)
 
 
 def test_exit_codes_are_in_the_help() -> None:

@@ -14,30 +14,42 @@ from saen.cli.options import import_module_named
 class Commands(LazyGroup):
     """The commands, in the order of `saen --help`; their help starts with the line given here."""
 
-    summaries: ClassVar = {
-        "demo": "Make a small example and walk through it: validate, train, predict, explain, "
-        "evaluate.",
-        "datasets": "List the catalog, or print the statistics of one dataset beside the paper's.",
-        "decompositions": "List the decompositions, installed ones included, and their parameters.",
-        "validate": "Check a file: describe its content and list its problems with their lines.",
-        "convert": "Convert data from any format that can be read, or any JSON to nested data.",
-        "compress": "Decompose a dataset and merge identical objects on every level, without loss.",
-        "draw": "Draw one example beside its decomposition, or its hierarchy beside the compressed "
-        "one.",
-        "evaluate": "Estimate how well classes or numbers are predicted, by repeated "
-        "cross-validation.",
-        "train": "Train a model on your data, estimate how good it is, and write it to one file.",
-        "predict": "Predict graphs or other data, with or without targets, with a trained model.",
-        "serve": "Serve a trained model over HTTP: predictions and explanations as JSON.",
-        "embed": "Write the learned vectors (embeddings) of graphs or other data, or of their "
-        "parts.",
-        "inspect": "Describe a file: its kind, versions, sizes and settings.",
-        "explain": "Explain a model's prediction for one example by the contributions of its "
-        "parts.",
-        "explore": "Explore a dataset with a model: one page with a map, all graphs and all "
-        "unique parts.",
-        "reproduce": "Regenerate the paper's tables, with our numbers beside its own.",
-        "plot": "Plot what other commands wrote.",
+    panels: ClassVar = {
+        "Learn": {
+            "demo": "Make a small example and walk through it: validate, train, predict, explain, "
+            "evaluate.",
+            "train": "Train a model on your data, estimate its accuracy, and save it to one file.",
+            "predict": "Predict graphs or other data, with or without targets, with a trained "
+            "model.",
+            "explain": "Explain a model's prediction for one example by the contributions of its "
+            "parts.",
+            "evaluate": "Cross-validate a model and report its scores.",
+            "explore": "Explore a dataset with a model: one page with a map, all graphs and all "
+            "unique parts.",
+            "serve": "Serve a trained model over HTTP: predictions and explanations as JSON.",
+        },
+        "Data and files": {
+            "validate": "Check a file: describe its content and list its problems with their "
+            "lines.",
+            "convert": "Convert data from any format that can be read, or any JSON to nested data.",
+            "compress": "Decompose a dataset and merge identical objects on every level, without "
+            "loss.",
+            "inspect": "Describe a file: its kind, versions, sizes and settings.",
+            "datasets": "List the catalog, or print the statistics of one dataset next to the "
+            "paper's.",
+            "decompositions": "List the decompositions, installed ones included, and their "
+            "parameters.",
+        },
+        "Vectors and figures": {
+            "embed": "Write the learned vectors (embeddings) of graphs or other data, or of their "
+            "parts.",
+            "plot": "Plot what other commands wrote.",
+            "draw": "Draw one example next to its decomposition, or its hierarchy before and after "
+            "compression.",
+        },
+        "The paper": {
+            "reproduce": "Regenerate the paper's tables side by side with the published numbers.",
+        },
     }
 
 

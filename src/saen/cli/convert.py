@@ -17,7 +17,7 @@ from saen.io.options import ReadOptions
 @options.reads_data
 def command(
     source: Annotated[
-        str, typer.Argument(metavar="IN", help="A name, file or folder, or - for stdin.")
+        str, typer.Argument(metavar="DATA", help="A name, file or folder, or - for stdin.")
     ],
     out: Annotated[
         Path,
@@ -41,7 +41,9 @@ def command(
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(min=1, help="Levels of nested data below the top. [default: the deepest]"),
+        typer.Option(
+            min=1, help="Levels of nested data below the top.", show_default="the deepest"
+        ),
     ] = None,
     force: options.Force = False,
     json: options.AsJson = False,

@@ -17,7 +17,7 @@ def command(
     ] = None,
     json: options.AsJson = False,
 ) -> None:
-    """List the catalog, or print the statistics of one dataset beside the paper's.
+    """List the catalog, or print the statistics of one dataset next to the paper's.
 
     Example: saen datasets MUTAG
     """

@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """Make a small example and walk through it: validate, train, predict, explain, evaluate.
 
-    The example has 120 generated discussion threads: each is a graph of users, and to be told is
-    whether they discuss or answer questions. It takes less than a minute.
+    The example has 120 generated discussion threads, graphs of users who reply to each other; the
+    two classes are discussions and questions. It takes less than a minute.
 
     Example: saen demo
     """

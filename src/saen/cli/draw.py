@@ -32,7 +32,7 @@ def command(
     *,
     reading: ReadOptions,
 ) -> None:
-    """Draw one example beside its decomposition, or its hierarchy beside the compressed one.
+    """Draw one example next to its decomposition, or its hierarchy before and after compression.
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """

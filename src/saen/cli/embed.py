@@ -23,8 +23,8 @@ def command(
     level: Annotated[
         str | None,
         typer.Option(
-            help="Whose vectors: a level's number (0 is the bottom) or the name of its objects. "
-            "[default: the top, one vector per example]"
+            help="Whose vectors: a level's number (0 is the bottom) or the name of its objects.",
+            show_default="the top, one vector per example",
         ),
     ] = None,
     vectors: options.VectorsFile = None,

@@ -33,28 +33,37 @@ def command(
     ] = "fixed",
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, help="Cross-validations with different folds. [default: 10]"),
+        typer.Option(min=1, help="Cross-validations with different folds.", show_default="10"),
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Folds of each cross-validation. [default: 10]")
+        int | None, typer.Option(min=2, help="Folds of each cross-validation.", show_default="10")
     ] = None,
     seed: options.Seed = 0,
     test_size: Annotated[
-        float | None, typer.Option(help="Hold out this share once per repeat, instead of folds.")
+        float | None,
+        typer.Option(
+            help="Hold out this share once per repeat, instead of folds.", show_default="folds"
+        ),
     ] = None,
     groups: options.Groups = None,
     splits: Annotated[
         Path | None,
-        typer.Option(help="Splits from a JSON file: a run directory's, or train, valid and test."),
+        typer.Option(
+            help="Splits from a JSON file: a run directory's, or train, valid and test.",
+            show_default="random, stratified",
+        ),
     ] = None,
     metric: options.Metric = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
-        int | None, typer.Option("--models", min=1, help="Networks per inner fold.")
+        int | None,
+        typer.Option(
+            "--models", min=1, help="Networks per inner fold.", show_default="the preset's"
+        ),
     ] = None,
     parallel_models: Annotated[
         int | None,
-        typer.Option(min=1, help="Networks trained side by side. [default: as many as fit]"),
+        typer.Option(min=1, help="Networks trained side by side.", show_default="as many as fit"),
     ] = None,
     out: Annotated[
         Path | None,
@@ -77,7 +86,7 @@ def command(
     *,
     reading: ReadOptions,
 ) -> None:
-    """Estimate how well classes or numbers are predicted, by repeated cross-validation.
+    """Cross-validate a model and report its scores.
 
     Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """

@@ -28,14 +28,17 @@ def command(
     graph: Annotated[
         str | None,
         typer.Option(
-            "--graph", "-g", help="Id of the example, or its index from 0. [default: all examples]"
+            "--graph",
+            "-g",
+            help="Id of the example, or its index from 0.",
+            show_default="all examples",
         ),
     ] = None,
     explain_target: Annotated[
         str | None,
         typer.Option(
-            help="The class to explain, or one of several targets. "
-            "[default: the predicted class, the first target]"
+            help="The class to explain, or one of several targets.",
+            show_default="the predicted class, the first target",
         ),
     ] = None,
     parts: Annotated[int, typer.Option(min=1, help="How many of the strongest parts.")] = 10,

@@ -21,8 +21,7 @@ def command(
     """Describe a file: its kind, versions, sizes and settings.
 
     Recognises datasets, shards, hierarchies, models, checkpoints, predictions, embeddings and run
-    directories. Large arrays are not read, and so not checked for damage. Files of data that others
-    wrote are described by saen validate.
+    directories. Only headers are read. Use saen validate for your own data files.
 
     Example: saen inspect mutag.saen
     """

@@ -12,19 +12,29 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from saen.cli.panels import Command, without_types
+
 
 class LazyGroup(TyperGroup):
-    """A group whose `summaries` have the name of each command and its line in help and completion.
+    """A group whose `panels` hold the name of each command and its line in help and completion.
 
     A command is the function `command` of the module `saen.cli.NAME`, or its `app` with commands
     of its own.
     """
 
-    summaries: ClassVar[Mapping[str, str]] = {}
+    panels: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     def __init__(self, **settings: Any) -> None:
-        listed = {name: TyperCommand(name, help=line) for name, line in self.summaries.items()}
+        listed = {
+            name: TyperCommand(name, help=line, rich_help_panel=panel)
+            for panel, commands in self.panels.items()
+            for name, line in commands.items()
+        }
         super().__init__(**settings | {"commands": listed})
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options before a command."""
+        return without_types(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that was typed, which is imported now, and its arguments."""
@@ -41,7 +51,7 @@ def load_command(name: str) -> Any:
         group.name = name
         return group
     single = typer.Typer(add_completion=False)
-    single.command(name)(module.command)
+    single.command(name, cls=Command)(module.command)
     return typer.main.get_command(single)
 
 

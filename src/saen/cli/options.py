@@ -45,9 +45,9 @@ def _import_class(decomposition: str | None) -> str | None:
 Name = Annotated[
     str,
     typer.Argument(
-        help="A dataset's name, or a file or folder: TUDataset, JSON lines, "
-        "tables, GraphML, GML, edge lists, SMILES, SDF, saen; or - for JSON lines on standard "
-        "input."
+        metavar="DATA",
+        help="A dataset's name, or a file or folder: TUDataset, JSON lines, tables, GraphML, GML, "
+        "edge lists, SMILES, SDF, .saen; or - for JSON lines on standard input.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -58,19 +58,19 @@ DecompositionName = Annotated[
         "-d",
         callback=_import_class,
         help="How to decompose the data: a name or name(parameter=value, …), as listed by "
-        "saen decompositions, or package.module:Class. [default: by the kind of data, ego for "
-        "graphs]",
+        "saen decompositions, or package.module:Class.",
+        show_default="by the kind of data, ego for graphs",
     ),
 ]
 Radii = Annotated[
-    str | None, typer.Option(help="Radii of ego graphs, such as 0,1. [default: the paper's]")
+    str | None, typer.Option(help="Radii of ego graphs, such as 0,1.", show_default="the paper's")
 ]
 NodeLabels = Annotated[
     str | None,
     typer.Option(
         help="Node labels: node, degree, log-degree:b, rings, hub, attributes, attribute-bins:b, "
-        "or several separated by commas. "
-        "[default: the paper's, else node labels, else the degree]"
+        "or several separated by commas.",
+        show_default="the paper's, else node labels, else the degree",
     ),
 ]
 OtherDecomposition = Annotated[
@@ -79,26 +79,42 @@ OtherDecomposition = Annotated[
         "--decomposition",
         "-d",
         callback=_import_class,
-        help="Instead of the preset's: a name or name(parameter=value, …), as listed by "
+        help="How to decompose the data: a name or name(parameter=value, …), as listed by "
         "saen decompositions, or package.module:Class.",
+        show_default="the preset's",
     ),
 ]
-OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead of the preset's.")]
-OtherRadii = Annotated[
-    str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
+OtherNodeLabels = Annotated[
+    str | None,
+    typer.Option(
+        help="Node labels: node, degree, log-degree:b, rings, hub, attributes, attribute-bins:b, "
+        "or several separated by commas.",
+        show_default="the preset's",
+    ),
 ]
-PresetName = Annotated[str, typer.Option(help="best, network, paper, counts, or a .toml file.")]
+OtherRadii = Annotated[
+    str | None,
+    typer.Option("--radii", help="Radii of ego graphs, such as 0,1.", show_default="the preset's"),
+]
+PresetName = Annotated[
+    str,
+    typer.Option(
+        help="best: several models, weighted by cross-validation; counts: a linear model over part "
+        "counts; network; paper; or a .toml file."
+    ),
+]
 Groups = Annotated[
     str | None,
     typer.Option(
-        help="Never split a group: a column of the table or key of JSON lines, a file with one "
-        "line per graph, scaffold (of molecules), overlap (graphs that share rare parts) or "
-        "duplicates."
+        help="Keep groups on one side of every split: a column of the table or key of JSON "
+        "lines, a file with one line per graph, scaffold (molecules), overlap (graphs that share "
+        "rare parts) or duplicates.",
+        show_default="no groups",
     ),
 ]
 Budget = Annotated[
     Literal["quick", "normal", "thorough"] | None,
-    typer.Option(help="How much preset best tries: quick, normal or thorough. [default: normal]"),
+    typer.Option(help="How many candidates preset best tries.", show_default="normal"),
 ]
 Metric = Annotated[
     Literal[
@@ -115,26 +131,27 @@ Metric = Annotated[
     ]
     | None,
     typer.Option(
-        help="The metric shown first, used to select under nested: accuracy, balanced_accuracy, "
-        "f1, roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2. It also "
-        "decides the weights of blends, which otherwise come from log losses (squared errors)."
+        help="The metric shown first; it also selects settings under nested and decides the "
+        "weights of preset best, which otherwise come from the log loss (squared error).",
+        show_default="accuracy; regression: mae",
     ),
 ]
 Epochs = Annotated[
-    int | None, typer.Option(min=0, help="Epochs of training instead of the preset's.")
+    int | None,
+    typer.Option(min=0, help="Epochs of training networks.", show_default="the preset's"),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed of splits, weights and batches.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")]
 ReportPage = Annotated[
     Path | None,
-    typer.Option("--report", help="Write an HTML report on data, training and predictions here."),
+    typer.Option("--report", help="Write an HTML report here."),
 ]
 Cluster = Annotated[
     str | None,
     typer.Option(
         envvar="SAEN_CLUSTER",
-        help="Run tasks on serial, local:N (processes), ray or ray://HOST:PORT. "
-        "[default: this process]",
+        help="Run tasks on serial, local:N (processes), ray or ray://HOST:PORT.",
+        show_default="this process",
     ),
 ]
 ClusterTimeout = Annotated[
@@ -202,50 +219,53 @@ READING: dict[str, Any] = {
         list[str] | None,
         typer.Option(
             help="What to learn: columns of a table or keys of JSON lines, separated by commas or "
-            "one by one; all columns of numbers (all); labels or attributes of TUDataset files. "
-            "[default: target]"
+            "one by one; all (every numeric column); labels or attributes of TUDataset files.",
+            show_default="target",
         ),
     ],
     "id": Annotated[
-        str | None, typer.Option(help="The column or key with the ids. [default: id or name]")
+        str | None, typer.Option(help="The column or key with the ids.", show_default="id or name")
     ],
     "smiles": Annotated[
-        str | None, typer.Option(help="The column with molecules. [default: smiles]")
+        str | None, typer.Option(help="The column with molecules.", show_default="smiles")
     ],
     "features": Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns or keys with numbers that models read beside the parts, separated by "
-            "commas; rdkit adds descriptors of molecules. [default: none, or the model's]"
+            help="Numeric columns or keys that models read in addition to the parts, separated "
+            "by commas; rdkit adds descriptors of molecules.",
+            show_default="none, or the model's",
         ),
     ],
     "node_label": Annotated[
         str | None,
         typer.Option(
             help="Columns of nodes, or attributes of GraphML and GML, that are labels, separated "
-            "by commas; each is a label of its own. [default: label, and all text]"
+            "by commas; each is a label of its own.",
+            show_default="label, and all text",
         ),
     ],
     "node_attribute": Annotated[
         str | None,
         typer.Option(
-            help="Columns of nodes that are real attributes. [default: all other numbers]"
+            help="Columns of nodes that are real attributes.", show_default="all other numbers"
         ),
     ],
     "edge_label": Annotated[
         str | None,
-        typer.Option(help="Columns of edges that are labels. [default: label, and all text]"),
+        typer.Option(help="Columns of edges that are labels.", show_default="label, and all text"),
     ],
     "edge_weight": Annotated[
         str | None,
         typer.Option(
-            help="Columns of edges that are weights: numbers. [default: all other numbers]"
+            help="Numeric columns of edges that are weights.", show_default="all other numbers"
         ),
     ],
     "task": Annotated[
         Literal["classification", "regression"] | None,
         typer.Option(
-            help="Whether targets are classes or numbers. [default: integers and text are classes]"
+            help="Classification or regression.",
+            show_default="classification for integers and text",
         ),
     ],
     "directed": Annotated[
@@ -258,8 +278,8 @@ READING: dict[str, Any] = {
         Literal["smiles", "element"] | None,
         typer.Option(
             help="Node labels of molecules: atoms with charge, aromaticity and stereochemistry "
-            "(smiles), of which models read what helps, or the element alone. "
-            "[default: smiles, or the model's]"
+            "(smiles), of which models read what helps, or the element alone.",
+            show_default="smiles, or the model's",
         ),
     ],
     "largest_fragment": Annotated[
@@ -271,8 +291,8 @@ READING: dict[str, Any] = {
     "word": Annotated[
         Literal["form", "lemma", "upos"] | None,
         typer.Option(
-            help="What the words of CoNLL-U are: forms, lemmas or parts of speech. "
-            "[default: form, or the model's]"
+            help="What the words of CoNLL-U are: forms, lemmas or parts of speech.",
+            show_default="form, or the model's",
         ),
     ],
     "nodes_file": Annotated[
@@ -280,7 +300,9 @@ READING: dict[str, Any] = {
     ],
     "targets_file": Annotated[
         Path | None,
-        typer.Option(help="The table of targets of graphs. [default: targets.csv next to them]"),
+        typer.Option(
+            help="The table of targets of graphs.", show_default="targets.csv next to them"
+        ),
     ],
     "skip_bad": Annotated[
         bool, typer.Option("--skip-bad", help="Skip unreadable records and list them.")

@@ -9,11 +9,12 @@ import typer
 
 from saen.cli import options
 from saen.cli.output import print_json, print_line
+from saen.cli.panels import Command
 
 app = typer.Typer(no_args_is_help=True, help="Plot what other commands wrote.")
 
 
-@app.command()
+@app.command(cls=Command)
 def embeddings(
     file: Annotated[Path, typer.Argument(help="Vectors that saen embed wrote.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
@@ -25,7 +26,9 @@ def embeddings(
     ] = "pca",
     by: Annotated[
         str | None,
-        typer.Option(help="Column that colours the points. [default: target, where there is one]"),
+        typer.Option(
+            help="Column that colours the points.", show_default="target, where there is one"
+        ),
     ] = None,
     seed: options.Seed = 0,
     force: options.Force = False,

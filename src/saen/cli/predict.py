@@ -41,13 +41,13 @@ def command(
 ) -> None:
     """Predict graphs or other data, with or without targets, with a trained model.
 
-    Writes one row per example: its id, the prediction, one probability per class, and the
-    agreement, which is the share of the model's networks that predict the same class; for numbers
-    the prediction and the ends of an interval that holds nine of ten true numbers; of several
-    targets, these columns for each. With a model of saen train --nearest: the nearest training
-    graph, its similarity, whether they overlap, and whether nothing like this graph was in
-    training. If the data have targets, the score is printed on standard error; several targets are
-    matched by their names.
+    Writes one row per example. Classification: id, prediction, one probability per class, and the
+    agreement, the share of the model's members that predict the same class. Regression: the
+    prediction and a 90 % prediction interval (lower, upper). With several targets, each has its own
+    columns. Models of saen train --nearest add the nearest training graph, its similarity, and
+    whether the two overlap.
+
+    If the data have targets, the score is printed on standard error.
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """

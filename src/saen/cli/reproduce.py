@@ -21,7 +21,7 @@ def command(
     what: Annotated[What, typer.Argument(help="Which of the paper's tables.")],
     datasets: Annotated[
         str | None,
-        typer.Option(help="Names separated by commas. [default: all that are available]"),
+        typer.Option(help="Names separated by commas.", show_default="all that are available"),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for tables, plots and runs.")
@@ -29,11 +29,11 @@ def command(
     device: options.Device = "auto",
     json: options.AsJson = False,
 ) -> None:
-    """Regenerate the paper's tables, with our numbers beside its own.
+    """Regenerate the paper's tables side by side with the published numbers.
 
     Accuracies come from the run directories under OUT/runs; missing runs are made (10 × 10-fold
     cross-validations: long on a CPU) and resumed if interrupted. A run with other settings than
-    the table's is refused.
+    the table's raises an error.
 
     Example: saen reproduce compression --datasets IMDB-BINARY,IMDB-MULTI
     """

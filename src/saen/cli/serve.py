@@ -26,7 +26,7 @@ def command(
     ] = 30,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, help="Requests computed at a time. [default: number of cores]"),
+        typer.Option(min=1, help="Requests computed at a time.", show_default="number of cores"),
     ] = None,
     vectors: options.VectorsFile = None,
     device: options.Device = "auto",

@@ -38,19 +38,24 @@ def command(
     radii: options.OtherRadii = None,
     epochs: options.Epochs = None,
     models: Annotated[
-        int | None, typer.Option(min=1, help="Networks per inner fold. [default: the preset's]")
+        int | None,
+        typer.Option(min=1, help="Networks per inner fold.", show_default="the preset's"),
     ] = None,
     groups: options.Groups = None,
     hold_out: Annotated[
         float | None,
-        typer.Option(help="Also train without this share of the data, and test on it."),
+        typer.Option(
+            help="Also hold out this share of the data to estimate the score; the saved model is "
+            "always trained on all data.",
+            show_default="no hold-out",
+        ),
     ] = None,
     nearest: Annotated[
         bool,
         typer.Option(
             "--nearest",
-            help="Keep ids and content keys of the training graphs in the model: predict then "
-            "names the nearest one of each graph.",
+            help="Keep ids and content keys of the training graphs in the model, so that predict "
+            "adds the nearest one.",
         ),
     ] = False,
     seed: options.Seed = 0,
@@ -61,12 +66,12 @@ def command(
     *,
     reading: ReadOptions,
 ) -> None:
-    """Train a model on your data, estimate how good it is, and write it to one file.
+    """Train a model on your data, estimate its accuracy, and save it to one file.
 
-    Predicts classes if the targets are classes, numbers if they are real numbers. A file of saen
-    compress need not fit into memory. Interrupted, the same command resumes to the same model.
+    Classification or regression, depending on the targets. Files written by saen compress are
+    memory-mapped. If interrupted, repeat the command to resume; the result is identical.
 
-    The score comes from inner folds: every example is predicted by models that have not seen it.
+    The score comes from cross-validation: every example is predicted by models trained without it.
 
     Example: saen train MUTAG --out mutag.saen
     """

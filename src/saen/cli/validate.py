@@ -23,7 +23,7 @@ MAX_CLASSES = 20  # listed in one line
 @partial(options.reads_data, without="skip_bad")
 def command(
     source: Annotated[
-        str, typer.Argument(metavar="FILE", help="A file, folder or name, or - for stdin.")
+        str, typer.Argument(metavar="DATA", help="A file, folder or name, or - for stdin.")
     ],
     limit: Annotated[int, typer.Option(min=0, help="How many different problems to list.")] = 20,
     json: options.AsJson = False,
