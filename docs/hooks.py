@@ -1,4 +1,4 @@
-"""mkdocs hooks and a griffe extension: files outside docs/, and doctests as code blocks.
+"""mkdocs hooks and a griffe extension: files outside docs/, and what the source does not show.
 
 mkdocs.yml names this file twice: under `hooks`, and as an extension of griffe, which reads the
 docstrings.
@@ -15,7 +15,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 _OUTSIDE = re.compile(r"\]\(\.\./([^)#]+)")
-_DOCTEST = re.compile(r"^>>> .*(?:\n.*\S.*)*", re.MULTILINE)
+_DOCTEST = re.compile(r"^>>> ", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -59,8 +59,6 @@ class Reference(Extension):
                 )
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
-        """Doctests are fenced: Markdown would render them as block quotes."""
-        if obj.docstring is not None:
-            obj.docstring.value = _DOCTEST.sub(
-                lambda match: f"```pycon\n{match[0]}\n```", obj.docstring.value
-            )
+        """Doctests are a section of examples: Markdown would render them as block quotes."""
+        if obj.docstring is not None and "Examples\n--------\n" not in obj.docstring.value:
+            obj.docstring.value = _DOCTEST.sub("Examples\n--------\n>>> ", obj.docstring.value, 1)

@@ -118,9 +118,23 @@ def make_app(
     device: str = "auto",
     vectors: str | Path | None = None,
 ) -> FastAPI:
-    """The application that serves a saved model; `device` and `vectors` as for `saen predict`.
+    """The application that serves a saved model.
 
-    Raises `SaenError` if the file is not a model, or needs an extra that is not installed.
+    Parameters
+    ----------
+    model_file : str | Path
+        The file of the model.
+    limits : Limits | None, default=None
+        Limits of requests. None: those of `saen serve`.
+    device : str, default='auto'
+        Where to compute: `auto`, `cpu` or `cuda`.
+    vectors : str | Path | None, default=None
+        The file of word vectors that the model was trained with, if any.
+
+    Raises
+    ------
+    SaenError
+        If the file is not a model, or needs an extra that is not installed.
     """
     limits = limits or Limits()
     model = load_model(model_file, device, vectors=vectors)

@@ -33,11 +33,6 @@ _PRECISION = 1e-9  # of the largest output, in float64
 def check_decomposition(decomposition: Decomposition, data: Any = None) -> None:
     """Check the laws of decompositions on some data.
 
-    `data` is what the decomposition takes: two examples or more, the more varied the better.
-    Without it, graph decompositions are checked on small graphs of all kinds, undirected and
-    directed: with labels and attributes of nodes and edges, with loops, isolated nodes, or no
-    nodes.
-
     - there is one top-level object per example, in order, and every run gives the same;
     - once fitted, all data have the vocabulary and the roles of the fitted ones, and labels beyond
       them are unseen;
@@ -47,8 +42,24 @@ def check_decomposition(decomposition: Decomposition, data: Any = None) -> None:
     - compression is lossless: CD = I, M = DCM, chunks give what everything at once gives, networks
       compute the same with and without it, and train.
 
-    Raises `AssertionError`, which names the broken law, and `InputError` for too little data.
+    Parameters
+    ----------
+    decomposition : Decomposition
+        The decomposition to check.
+    data : Any, default=None
+        Data that it takes: two examples or more, the more varied the better. None: small graphs of
+        all kinds, undirected and directed, with labels and attributes of nodes and edges, with
+        loops, isolated nodes, or no nodes.
 
+    Raises
+    ------
+    AssertionError
+        Which names the broken law.
+    InputError
+        For too little data.
+
+    Examples
+    --------
     >>> from saen.decompositions import Ego
     >>> check_decomposition(Ego(radii=(0, 1)))
     """

@@ -89,17 +89,31 @@ def compress_graphs(
 ) -> Compressed:
     """Decompose and compress in chunks, without ever holding the whole uncompressed hierarchy.
 
-    `graphs` may be whatever else the decomposition takes: documents or nested data. Chunks are
-    compressed in parallel; the result does not depend on how many, except that the lower objects
-    of `inverse` are in the order of the chunks. Decompositions that can be cut (see
-    `Decomposition.cut`) make even one large graph in chunks; those that refine (see
-    `Decomposition.refinement`) go level by level, and the threads share each of them. Without
-    `lower_inverse`, only the inverse of the top level is kept; that of a cut level with more than a
-    billion objects is dropped in any case. `progress` is called with the number of graphs done
-    after each chunk, or with the share of levels done as a number of graphs.
+    Chunks are compressed in parallel; the result does not depend on how many, except that the lower
+    objects of `inverse` are in the order of the chunks.
 
-    Raises `InputError` with a forecast for work that would never end or never fit.
+    Parameters
+    ----------
+    graphs : Any
+        Graphs, or whatever else the decomposition takes: documents or nested data.
+    decomposition : Decomposer
+        How to decompose them. Decompositions that can be cut (see `Decomposition.cut`) make even
+        one large graph in chunks; those that refine (see `Decomposition.refinement`) go level by
+        level, and the threads share each of them.
+    lower_inverse : bool, default=True
+        Whether to keep the unique object of every object below the top level, too. That of a cut
+        level with more than a billion objects is dropped in any case.
+    progress : Callable[[int], object] | None, default=None
+        Called with the number of graphs done after each chunk, or with the share of levels done as
+        a number of graphs.
 
+    Raises
+    ------
+    InputError
+        With a forecast for work that would never end or never fit.
+
+    Examples
+    --------
     >>> from saen import generate_threads
     >>> from saen.decompositions import Ego
     >>> threads = generate_threads(20, seed=1)

@@ -104,6 +104,15 @@ class Dataset(Collection):
     def with_targets(self, targets: ArrayLike | None, names: Sequence[str] = ()) -> Self:
         """The same examples with other targets (or none), and their names, if they have any.
 
+        Parameters
+        ----------
+        targets : ArrayLike | None
+            One target per example, or several. None: no targets.
+        names : Sequence[str], default=()
+            The names of several targets.
+
+        Examples
+        --------
         >>> from saen import Graphs
         >>> pair = Graphs.from_edge_lists([[(0, 1)]]).with_targets([[0, 1]], ["toxic", "soluble"])
         >>> pair.target_names

@@ -104,7 +104,15 @@ class Compressed:
         return _cd(self.unique_of(level), self.hierarchy.sizes[level])
 
     def decompress(self, level: int, rows: Array) -> Array:
-        """H_l = D_l H_l^comp: one row per original object from one row per unique object."""
+        """H_l = D_l H_l^comp: one row per original object from one row per unique object.
+
+        Parameters
+        ----------
+        level : int
+            The level, 0 for the bottom.
+        rows : Array
+            One row per unique object of the level.
+        """
         return rows[self.unique_of(level)]
 
     @cached_property
@@ -158,8 +166,18 @@ class Compressed:
 def compress(hierarchy: Hierarchy) -> Compressed:
     """DOMAIN-COMPRESSION: merge identical objects on every level, the top included.
 
-    Raises `InputError` for anything but a `Hierarchy`.
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        The objects of every level.
 
+    Raises
+    ------
+    InputError
+        For anything but a `Hierarchy`.
+
+    Examples
+    --------
     >>> from saen import Graphs
     >>> from saen.decompositions import Ego
     >>> square, again = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 2), (2, 1), (1, 3), (3, 0)]
@@ -205,9 +223,15 @@ def compress_levels(
 def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
     """COMPUTE-CD: matrices C and D with M = D · CM and CD = I, from the equal rows of M.
 
-    `matrix` is dense or scipy sparse, shape (n, p). Unique rows are numbered by first appearance,
-    as in the paper's example. Raises `InputError` for anything but a matrix.
+    Unique rows are numbered by first appearance, as in the paper's example.
 
+    Parameters
+    ----------
+    matrix : Any
+        The matrix M, dense or scipy sparse, shape (n, p).
+
+    Examples
+    --------
     >>> M = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 0]])
     >>> C, D = compute_cd(M)
     >>> (C @ M).astype(int)
@@ -256,6 +280,11 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
 
     The unique objects of the shards are themselves a (small) hierarchy, so merging is compressing
     it. Raises `InputError` for an empty list and for shards whose levels or roles differ.
+
+    Parameters
+    ----------
+    shards : Iterable[Compressed]
+        Compressed datasets with the same levels and roles.
     """
     parts = list(shards)
     if not parts:
@@ -289,15 +318,29 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
 
 
 def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:
-    """Add the data of another hierarchy; unique objects that exist already are reused."""
+    """Add the data of another hierarchy; unique objects that exist already are reused.
+
+    Parameters
+    ----------
+    compressed : Compressed
+        What is compressed already.
+    hierarchy : Hierarchy
+        The data to add, with the same levels and roles.
+    """
     return merge([compressed, compress(hierarchy)])
 
 
 def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = True) -> Compressed:
     """Compress hierarchies that arrive one after another, holding one of them at a time.
 
-    The result equals `compress` of their concatenation. Without `lower_inverse`, only the inverse
-    of the top level is kept. Raises `InputError` if there are none.
+    The result equals `compress` of their concatenation.
+
+    Parameters
+    ----------
+    hierarchies : Iterable[Hierarchy]
+        Hierarchies with the same levels and roles.
+    lower_inverse : bool, default=True
+        Whether to keep the unique object of every object below the top level, too.
     """
     shards = (compress(hierarchy) for hierarchy in hierarchies)
     return merge_stream(shard if lower_inverse else shard.top_only() for shard in shards)
@@ -331,9 +374,15 @@ def _weight(parts: list[Compressed]) -> int:
 def ceiling(unique: ArrayLike, targets: ArrayLike) -> float:
     """The accuracy that no single model can exceed: identical graphs get identical predictions.
 
-    `unique` is the unique graph of every graph (`Compressed.top`), `targets` its class, both of
-    shape (G,). Raises `InputError` if the shapes differ.
+    Parameters
+    ----------
+    unique : ArrayLike
+        The unique graph of every graph (`Compressed.top`), shape (G,).
+    targets : ArrayLike
+        The class of every graph, shape (G,).
 
+    Examples
+    --------
     >>> ceiling([0, 0, 0, 1], ["a", "a", "b", "b"])
     0.75
     """
@@ -353,6 +402,15 @@ def ceiling(unique: ArrayLike, targets: ArrayLike) -> float:
 def equivalent(one: Hierarchy, other: Hierarchy) -> bool:
     """Whether two hierarchies hold the same objects on every level, up to reordering.
 
+    Parameters
+    ----------
+    one : Hierarchy
+        A hierarchy.
+    other : Hierarchy
+        The hierarchy to compare it with.
+
+    Examples
+    --------
     >>> from saen import Graphs
     >>> from saen.decompositions import Ego
     >>> ego = Ego(radii=(0, 1))

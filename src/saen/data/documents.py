@@ -94,6 +94,19 @@ class Documents(Dataset):
 
         A word is `(word, head, relation)`, where `head` is the place of its head in the sentence,
         counted from 0, or None for a root.
+
+        Parameters
+        ----------
+        documents : Iterable[Iterable[Sequence[Word]]]
+            Documents as lists of sentences, which are lists of words. A word is `(word, head,
+            relation)`, where `head` is the position of its head in the sentence, from 0, or None
+            for a root.
+        targets : ArrayLike | None, default=None
+            One target per document, or several.
+        name : str, default=''
+            The name of the dataset.
+        ids : ArrayLike | None, default=None
+            One id per document. None: their positions.
         """
         lengths: list[int] = []
         sizes: list[int] = []

@@ -127,11 +127,35 @@ class Graphs(Dataset):
     ) -> Graphs:
         """Build from one edge array over the nodes of all graphs, numbered across graphs.
 
-        `edges` has shape (E, 2); `sizes` gives the number of nodes of each graph. An undirected
-        edge may be listed in one direction or in both; each direction keeps its own label and
-        attributes, and a direction that is not listed takes those of the other. The same pair
-        twice is an error unless `duplicates="merge"`, which keeps the first.
+        Parameters
+        ----------
+        edges : ArrayLike | Entries
+            Pairs of nodes, shape (E, 2). An undirected edge may be listed in one direction or in
+            both; each direction keeps its own label and attributes, and a direction that is not
+            listed takes those of the other.
+        sizes : ArrayLike
+            The number of nodes of each graph.
+        directed : bool, default=False
+            Whether edges have a direction.
+        duplicates : Literal['error', 'merge'], default='error'
+            What to do if the same pair is listed twice: raise an error, or keep the first.
+        node_labels : ArrayLike | None, default=None
+            Labels of nodes, shape (N,), or (N, k) for several.
+        node_attributes : ArrayLike | None, default=None
+            Real attributes of nodes, shape (N, d).
+        edge_labels : ArrayLike | None, default=None
+            Labels of edges, shape (E,) or (E, k).
+        edge_attributes : ArrayLike | None, default=None
+            Real attributes of edges, shape (E, d).
+        targets : ArrayLike | None, default=None
+            One target per graph, or several.
+        name : str, default=''
+            The name of the dataset.
+        ids : ArrayLike | None, default=None
+            One id per graph. None: their positions.
 
+        Examples
+        --------
         >>> Graphs.from_edges([(0, 1), (2, 3), (3, 4)], sizes=[2, 3])
         Graphs(2 graphs, 5 nodes, 3 edges, undirected)
         """
@@ -184,9 +208,18 @@ class Graphs(Dataset):
     ) -> Graphs:
         """Build from one list of node pairs per graph, nodes numbered from 0 in each.
 
-        Without `sizes`, a graph has as many nodes as its largest number asks for. The other
-        arguments are those of `from_edges`; per-edge columns follow the lists one after another.
+        Parameters
+        ----------
+        edge_lists : Iterable[Sequence[tuple[int, int]]]
+            One list of node pairs per graph.
+        sizes : Sequence[int] | None, default=None
+            The number of nodes of each graph. None: as many as its largest number asks for.
+        **options : Any
+            The other arguments of `from_edges`; columns of edges follow the lists one after
+            another.
 
+        Examples
+        --------
         >>> Graphs.from_edge_lists([[(0, 1)], []], sizes=[2, 3]).sizes.tolist()
         [2, 3]
         """

@@ -265,6 +265,15 @@ class Relation:
     def span(self, start: int, stop: int) -> Relation:
         """The parents from `start` to `stop`, over the same parts: no copies.
 
+        Parameters
+        ----------
+        start : int
+            The first parent.
+        stop : int
+            The parent after the last.
+
+        Examples
+        --------
         >>> Relation([0, 1, 3], [4, 3, 2], [0, 0, 0], ("elem",), n_parts=5).span(1, 2).parts
         array([3, 2])
         """
@@ -297,7 +306,15 @@ class Relation:
         )
 
     def with_parts(self, parts: Ints, n_parts: int) -> Relation:
-        """The same entries over other parts: `parts`, shape (entries,), out of `n_parts`."""
+        """The same entries over other parts: `parts`, shape (entries,), out of `n_parts`.
+
+        Parameters
+        ----------
+        parts : Ints
+            The part of every entry, shape (entries,).
+        n_parts : int
+            The number of objects one level down.
+        """
         return replace(self, parts=parts, n_parts=n_parts)
 
     def __eq__(self, other: object) -> bool:

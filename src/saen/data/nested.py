@@ -118,7 +118,23 @@ class NestedData(Dataset):
     ) -> NestedData:
         """Build from the fields `hierarchy` and `starts` of other nested data.
 
-        Raises `InputError` unless the objects of every example lie side by side on every level.
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            The field `hierarchy` of other nested data.
+        starts : Sequence[ArrayLike]
+            The field `starts` of other nested data.
+        targets : ArrayLike | None, default=None
+            One target per example, or several.
+        name : str, default=''
+            The name of the dataset.
+        ids : ArrayLike | None, default=None
+            One id per example. None: their positions.
+
+        Raises
+        ------
+        InputError
+            Unless the objects of every example lie side by side on every level.
         """
         n = len(hierarchy)
         pointers = tuple(np.asarray(each).astype(np.int64) for each in starts)

@@ -254,17 +254,26 @@ def find_overlap(
 
     Parameters
     ----------
-    compressed : what the examples consist of. The decomposition decides what counts as the same:
-        parts that see less far are found closer to the border of what two examples share, those
-        that see farther say more. `DECOMPOSITION` is a good one for graphs without labels, and
-        `neighbourhoods(depth=2)` for those with labels of nodes.
-    min_containment : how much of the example of less content must lie in the other.
-    min_strength : how much the two must share, in units of what chance explains.
-    false_positives : α, the probability, under the chance model, that what an example shares with
-        any of the others is more than chance explains.
+    compressed : Compressed
+        The compressed examples. The decomposition decides what counts as the same: parts that see
+        less far are found closer to the border of what two examples share, parts that see farther
+        are rarer. `DECOMPOSITION` suits graphs without labels, `neighbourhoods(depth=2)` graphs
+        with node labels.
+    min_containment : float, default=MIN_CONTAINMENT
+        How much of the example with less content must be in the other.
+    min_strength : float, default=MIN_STRENGTH
+        How much the two must share, relative to what chance explains.
+    false_positives : float, default=FALSE_POSITIVES
+        α, the probability, under the chance model, that an example shares more than chance explains
+        with any of the others.
 
-    Raises `InputError` for shares that do not lie between 0 and 1 and a `min_strength` below 1.
+    Raises
+    ------
+    InputError
+        For shares that do not lie between 0 and 1 and a `min_strength` below 1.
 
+    Examples
+    --------
     >>> import networkx as nx
     >>> from saen import compress_graphs, from_networkx, make_decomposition
     >>> trees = [nx.random_labeled_tree(100, seed=seed) for seed in range(199)]

@@ -104,7 +104,17 @@ class Decomposition(ABC):
         return label
 
     def describe(self, hierarchy: Hierarchy, level: int, numbers: Numbers) -> list[str]:
-        """Objects of a level of a hierarchy of this decomposition, in words."""
+        """Objects of a level of a hierarchy of this decomposition, in words.
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            A hierarchy of this decomposition.
+        level : int
+            The level of the objects.
+        numbers : Numbers
+            Which of its objects to describe.
+        """
         return object_words(hierarchy, level, numbers, self.describe_label)
 
     def costs(self, data: Any) -> Numbers:

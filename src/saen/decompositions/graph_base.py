@@ -135,7 +135,15 @@ class GraphDecomposition(_Binned):
         return "nodes and edges" if self.edges == "objects" else "nodes"
 
     def node_anchors(self, graphs: Graphs, *upper: Numbers | None) -> Anchors:
-        """Anchors with the nodes of the upper levels, and what the bottom objects are."""
+        """Anchors with the nodes of the upper levels, and what the bottom objects are.
+
+        Parameters
+        ----------
+        graphs : Graphs
+            The graphs.
+        *upper : Numbers | None
+            Per level above the bottom, the node of every object, if there is one.
+        """
         nodes, n_edges = np.arange(graphs.n_nodes), graphs.n_edges
         if uses_distance(self.node_labels):
             nodes, _, _ = distance_pairs(graphs.n_nodes, *self.distances(graphs))

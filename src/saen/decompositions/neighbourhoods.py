@@ -110,7 +110,17 @@ class Neighbourhoods(GraphDecomposition):
         return self.node_anchors(graphs, *upper, None)
 
     def describe(self, hierarchy: Hierarchy, level: int, numbers: Ints) -> list[str]:
-        """A node, its neighbours, and what is 2, 3, … steps away (walks that do not turn back)."""
+        """A node, its neighbours, and what is 2, 3, … steps away (walks that do not turn back).
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            A hierarchy of this decomposition.
+        level : int
+            The level of the objects.
+        numbers : Ints
+            Which of its objects to describe.
+        """
         every = np.arange(hierarchy.sizes[0] + 1)
         labels = label_words(hierarchy, self.describe_label, every[:-1])
         names, codes = np.unique(labels, return_inverse=True)

@@ -53,14 +53,25 @@ def make_decomposition(
 ) -> Decomposition:
     """Build a decomposition from `name` or `name(parameter=value, …)`.
 
-    - `overrides`: parameters given beside `spec`, None for those that are not;
-    - `defaults`: values for parameters that neither `spec` nor `overrides` give; those that the
-      decomposition does not have are ignored. A value that is a function without arguments is
-      called only if it is needed.
+    Parameters
+    ----------
+    spec : str
+        A name, or `name(parameter=value, …)`.
+    defaults : Mapping[str, Any] | None, default=None
+        Values for parameters that neither `spec` nor `overrides` give; those that the decomposition
+        does not have are ignored. A value that is a function without arguments is called only if it
+        is needed.
+    overrides : Mapping[str, Any] | None, default=None
+        Parameters given in addition to `spec`; None for those that are not.
 
-    Raises `InputError` for an unknown name or parameter, a bad value, and a parameter that both
-    `spec` and `overrides` give.
+    Raises
+    ------
+    InputError
+        For an unknown name or parameter, a bad value, and a parameter that both `spec` and
+        `overrides` give.
 
+    Examples
+    --------
     >>> make_decomposition("ego(radii=(0, 1, 2), node_labels=degree)").settings()["radii"]
     [0, 1, 2]
     >>> make_decomposition("nodes", defaults={"node_labels": "degree", "radii": (0, 1)})
@@ -96,8 +107,18 @@ def make_decomposition(
 def decomposition_class(spec: str) -> type[Decomposition]:
     """The class that a specification such as `"ego(radii=(0, 1))"` names.
 
-    Raises `InputError` for an unknown name.
+    Parameters
+    ----------
+    spec : str
+        A specification such as `"ego(radii=(0, 1))"`.
 
+    Raises
+    ------
+    InputError
+        For an unknown name.
+
+    Examples
+    --------
     >>> decomposition_class("dependency_paths(max_length=2)").takes
     'documents'
     """

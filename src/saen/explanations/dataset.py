@@ -161,13 +161,27 @@ def explain_dataset(
 
     Identical parts are merged, so this is one pass over the compressed data.
 
-    `estimator` and `X` are those of `explain`; for a blend, the member with the largest weight is
-    explained. The `n_parts` strongest unique parts are each described by an example. `target` is
-    the name of one of several targets, by default the first; classifiers are explained towards all
-    of their classes. With an `executor`, examples are explained in tasks.
+    Parameters
+    ----------
+    estimator : Any
+        A fitted estimator; for a blend, the member with the largest weight is explained.
+    X : Data
+        Data as the estimator takes them.
+    target : Any, default=None
+        The name of one of several targets. None: the first. Classifiers are explained towards all
+        of their classes.
+    n_parts : int, default=10
+        How many of the strongest unique parts to describe by an example.
+    executor : Executor | None, default=None
+        Explains examples in tasks, see `saen.cluster`.
 
-    Raises `InputError` for empty data, and for a class as target.
+    Raises
+    ------
+    InputError
+        For empty data, and for a class as target.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)

@@ -188,10 +188,19 @@ class Explanation:
     def top_parts(self, level: int | None = None, n_parts: int = 10) -> tuple[Part, ...]:
         """The `n_parts` unique objects of a level with the largest absolute contributions.
 
-        Identical objects in the same roles are one part with a count. `level` None is that of the
-        example's own parts, one below the top.
+        Identical objects in the same roles are one part with a count.
 
-        Raises `InputError` for a level that holds no parts.
+        Parameters
+        ----------
+        level : int | None, default=None
+            The level of the parts. None: that of the example's own parts, one below the top.
+        n_parts : int, default=10
+            How many parts to list.
+
+        Raises
+        ------
+        InputError
+            For a level that holds no parts.
         """
         depth = self.decomposed.hierarchy.depth
         number = depth - 1 if level is None else level
@@ -282,21 +291,26 @@ def explain(
 
     Parameters
     ----------
-    estimator
+    estimator : Any
         A fitted estimator. If its model is a blend, nodes are explained by all members, parts by
         the one with the largest weight (see `Explanation.members`).
-    X
+    X : Data
         Data as the estimator takes them.
-    index
+    index : int | str, default=0
         Which example of X to explain; text is its id, or its index where no example has that id.
-    target
-        The class whose logit is explained, by default the predicted one. Of several targets, the
-        name of the one that is explained, by default the first.
-    n_parts
+    target : Any, default=None
+        The class whose logit is explained, or the name of one of several targets. None: the
+        predicted class, or the first target.
+    n_parts : int, default=10
         How many of the strongest parts to look into.
 
-    Raises `InputError` where there is no such example or class.
+    Raises
+    ------
+    InputError
+        Where there is no such example or class.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)

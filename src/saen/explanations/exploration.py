@@ -152,20 +152,24 @@ def explore(
 
     Parameters
     ----------
-    estimator
+    estimator : Any
         A fitted classifier or regressor.
-    X
+    X : Data
         Data as the estimator takes them, with targets if there are any; at most 50,000 examples.
-    training
+    training : Data | None, default=None
         Training data to show before them, of which the nearest are found.
-    n_parts
-        How many of the unique parts to list: those that tell the classes apart most, see
-        `contrasts`.
-    name
-        Of the data.
+    n_parts : int, default=500
+        How many of the unique parts to list: those that separate the classes best, see `contrasts`.
+    name : str, default='data'
+        The name of the dataset.
 
-    Raises `InputError` for fewer than three examples, or too many.
+    Raises
+    ------
+    InputError
+        For fewer than three examples, or too many.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)

@@ -61,14 +61,15 @@ def load_dataset(
 
     Parameters
     ----------
-    name_or_path
+    name_or_path : str | os.PathLike[str]
         The name of a dataset, or the path of a file or folder.
-    options, settings
-        How to read it: `ReadOptions`, or its fields as keywords, such as `target="activity"`,
-        `task="regression"`, `directed=True` or `skip_bad=True`. A bad graph raises `FileError` with
-        file, line and reason; with `skip_bad` it is skipped, and the error goes to `report`, or
-        into a `SkippedWarning` at the end. TUDataset and `.saen` files are read completely or not
-        at all.
+    options : ReadOptions | None, default=None
+        How to read it. With `skip_bad`, a graph that cannot be read is skipped, and the error goes
+        to `report`, or into a `SkippedWarning` at the end; without it, the first one raises.
+        TUDataset and `.saen` files are read completely or not at all.
+    **settings : Any
+        Fields of `ReadOptions` as keywords, such as `target="activity"`, `task="regression"`,
+        `directed=True` or `skip_bad=True`.
 
     Raises
     ------
@@ -77,6 +78,8 @@ def load_dataset(
     FileError
         If a file cannot be read.
 
+    Examples
+    --------
     >>> load_dataset("threads")
     Graphs(threads: 300 graphs, ...; 2 classes)
     """
@@ -92,9 +95,21 @@ def load_data(
 ) -> Any:
     """Load the kind of data that a decomposition takes: graphs, documents or nested data.
 
-    As `load_dataset` loads graphs, `takes="documents"` loads `Documents` and `takes="nested"`
-    `NestedData`, which are read completely or not at all.
+    Documents and nested data are read completely or not at all.
 
+    Parameters
+    ----------
+    name_or_path : str | os.PathLike[str]
+        The name of a dataset, or the path of a file or folder.
+    takes : str, default='graphs'
+        What to load: `"graphs"`, `"documents"` or `"nested"`.
+    options : ReadOptions | None, default=None
+        How to read it; see `load_dataset`.
+    **settings : Any
+        Fields of `ReadOptions` as keywords.
+
+    Examples
+    --------
     >>> load_data("threads")
     Graphs(threads: 300 graphs, ...; 2 classes)
     """
@@ -127,6 +142,17 @@ def stream_data(
     together, and shards come in several parts, everything else in one. A bad graph raises when its
     part is read.
 
+    Parameters
+    ----------
+    name_or_path : str | os.PathLike[str]
+        The name of a dataset, or the path of a file or folder.
+    takes : str, default='graphs'
+        What to load: `"graphs"`, `"documents"` or `"nested"`.
+    options : ReadOptions | None, default=None
+        How to read it; see `load_dataset`.
+
+    Examples
+    --------
     >>> file = getfixture("tmp_path") / "toy.jsonl"
     >>> _ = file.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]]}')
     >>> [*stream_data(file)]

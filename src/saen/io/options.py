@@ -28,40 +28,64 @@ class ReadOptions:
 
     Parameters
     ----------
-    target : the columns of a table (the keys of a JSON line) with the targets, separated by commas,
-        by default `target`; of TUDataset files the graph `"labels"` or the graph `"attributes"`, by
-        default the labels, or else the attributes.
-    id : the column or key with the ids, by default `id` or `name`.
-    smiles : the column of a table with molecules, by default `smiles`.
-    features : other columns or keys, separated by commas, with numbers about each example that
-        models read beside its parts; `rdkit` stands for the descriptors of molecules.
-    task : whether targets are classes or real numbers; by default integers and text are
-        classes.
-    directed : whether edges of TUDataset files, edge lists and edge tables are directed. The other
-        formats say it themselves.
-    atom_labels : the node labels of molecules: atoms in `"smiles"`, with charge, aromaticity and
+    target : str | None, default=None
+        Columns of a table (keys of a JSON line) with the targets, separated by commas. None:
+        `target`. For TUDataset files the graph `"labels"` or the graph `"attributes"`; None: the
+        labels, or else the attributes.
+    id : str | None, default=None
+        The column or key with the ids. None: `id` or `name`.
+    smiles : str | None, default=None
+        The column of a table with molecules. None: `smiles`.
+    features : str | None, default=None
+        Numeric columns or keys, separated by commas, that models read in addition to the parts;
+        `rdkit` stands for descriptors of molecules.
+    task : Task | None, default=None
+        Classification or regression. None: integers and text are classes.
+    directed : bool, default=False
+        Whether edges of TUDataset files, edge lists and edge tables are directed. Other formats
+        state it themselves.
+    atom_labels : AtomLabels | None, default=None
+        The node labels of molecules: atoms in `"smiles"`, with charge, aromaticity and
         stereochemistry (the default; see `from_rdkit`), or the `"element"` alone.
-    largest_fragment : of molecules of several fragments, such as salts, read the one with most
-        heavy atoms.
-    word : what the words of CoNLL-U are: the `"form"` (the default), the `"lemma"` or the part of
+    largest_fragment : bool, default=False
+        Whether to read only the fragment with most heavy atoms of salts and mixtures.
+    word : WordColumn | None, default=None
+        What the words of CoNLL-U are: the `"form"` (the default), the `"lemma"` or the part of
         speech (`"upos"`).
-    node_label, edge_label : the columns (attributes of GraphML, GML) with labels, separated by
-        commas; by default `label` and all others of text. Each is a label of its own.
-    node_attribute, edge_weight : the columns with real numbers, by default all other numbers.
-    nodes_file, targets_file : the tables that belong to an edge table or a folder, by default those
-        next to it.
-    skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
-    partial_targets : whether examples may lack a target that others have, as they may where a model
-        predicts them. Such a target is NaN or empty, and so is one that cannot be read.
-    all_columns : whether `extra` has all columns of tables (keys of JSON lines), also those with
-        targets and ids.
-    notify : called with one line for what was found by name.
-    progress : whether to show a progress bar; by default on terminals.
-    cache : whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by
-        default the system's cache folder).
-    like : how the data of a model were read (its `reading_`): `atom_labels`, `largest_fragment`,
+    node_label : str | None, default=None
+        Columns of nodes (attributes of GraphML, GML) with labels, separated by commas; each is a
+        label of its own. None: `label` and all others of text.
+    node_attribute : str | None, default=None
+        Columns of nodes with real attributes. None: all other numeric columns.
+    edge_label : str | None, default=None
+        Columns of edges with labels. None: `label` and all others of text.
+    edge_weight : str | None, default=None
+        Columns of edges with weights. None: all other numeric columns.
+    nodes_file : str | os.PathLike[str] | None, default=None
+        The table of nodes of an edge table. None: the one next to it.
+    targets_file : str | os.PathLike[str] | None, default=None
+        The table of targets of an edge table or a folder. None: the one next to it.
+    skip_bad : bool, default=False
+        Whether to skip records that cannot be read.
+    partial_targets : bool, default=False
+        Whether examples may lack a target that others have, as when a model predicts them. Such a
+        target is NaN or empty, and so is one that cannot be read.
+    all_columns : bool, default=False
+        Whether `extra` has all columns of tables (keys of JSON lines), including targets and ids.
+    report : Report | None, default=None
+        Called with the error of each record that is skipped.
+    notify : Callable[[str], object] | None, default=None
+        Called with one line for each column that was found by name.
+    progress : bool | None, default=None
+        Whether to show a progress bar. None: on a terminal.
+    cache : bool, default=True
+        Whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by default
+        the system's cache folder).
+    like : Mapping[str, str], default={}
+        How the data of a model were read (its `reading_`): `atom_labels`, `largest_fragment`,
         `word` and the names of columns with features, labels and attributes are the same.
-    remember : called with the name and the choice of each of these, where there is one.
+    remember : Callable[[str, str], object] | None, default=None
+        Called with the name and the choice of each of these, where there is one.
     """
 
     target: str | None = None
@@ -146,6 +170,15 @@ class ReadOptions:
     def found(self, file: str, **columns: str | None) -> None:
         """Say which columns were found by name, where `notify` wants to know.
 
+        Parameters
+        ----------
+        file : str
+            The name of the file.
+        **columns : str | None
+            What each column holds, and its name, if it was found.
+
+        Examples
+        --------
         >>> ReadOptions(notify=print).found("acids.csv", molecules="smiles", ids=None)
         acids.csv: column 'smiles' read as molecules
         """

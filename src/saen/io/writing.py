@@ -37,6 +37,26 @@ def write_data(
     nested data as JSON lines or `.saen`, documents as `.saen`. Existing files are overwritten only
     with `force`. If writing fails, the old files stay.
 
+    Parameters
+    ----------
+    data : Graphs | Documents | NestedData
+        The data to write.
+    path : str | os.PathLike[str]
+        The file or folder to write; its suffix decides the format.
+    format : str | None, default=None
+        What to write into a folder: `"tu"` or `"graphml"`.
+    force : bool, default=False
+        Whether to overwrite existing files.
+
+    Raises
+    ------
+    InputError
+        If the format cannot store the data.
+    FileError
+        If a file cannot be written.
+
+    Examples
+    --------
     >>> folder = getfixture("tmp_path")
     >>> two = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]], targets=["short", "long"])
     >>> [file.name for file in write_data(two, folder / "edges.csv")]
@@ -44,9 +64,6 @@ def write_data(
     >>> from saen.io.loading import load_dataset
     >>> load_dataset(folder / "edges.csv") == two
     True
-
-    Raises `InputError` if the format cannot store the data, and `FileError` if a file cannot be
-    written.
     """
     kind = "graphs" if isinstance(data, Graphs) else "nested"
     kind = "documents" if isinstance(data, Documents) else kind

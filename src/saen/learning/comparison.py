@@ -75,14 +75,21 @@ def compare(
 
     Parameters
     ----------
-    evaluation, other
-        What `cross_validate` returned; `other` can also be a published score, whose own error is
-        unknown and counts as none. Repeats with the same folds are paired.
-    metric
-        By default that of the first evaluation, such as `accuracy`.
+    evaluation : Evaluation
+        What `cross_validate` returned.
+    other : Evaluation | float
+        Another evaluation, or a published score, whose own error is unknown and counts as none.
+        Repeats with the same folds are paired.
+    metric : str | None, default=None
+        The metric to compare. None: that of the first evaluation, such as `accuracy`.
 
-    Raises `InputError` for classes compared with numbers.
+    Raises
+    ------
+    InputError
+        For classes compared with numbers.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> counts, depth = saen.PartCountsClassifier(), saen.PartCountsClassifier(depth=0)

@@ -459,33 +459,57 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator, X, y : what to train, on which data, with one class or real number per example, or
-        several with gaps (see `SAENClassifier`). As `Decompositions`, the data are decomposed once
-        for several evaluations.
-    n_repeats, n_folds, random_state : folds, stratified by class; `random_state` also replaces the
-        estimator's.
-    test_size : test one random part of this share per repeat (hold-out), instead of folds.
-    groups : (n,), examples of one group are never on both sides of a split, inner ones included.
-    apart : from the examples of a training and a test part, those to train on: what must not stand
-        beside the test examples is left out, as by `saen.overlap(X).apart`.
-    splits : splits of your own, per repeat a list of (train, test) indices: several folds that
-        test every example once, or one fold (a hold-out).
-    validation : per repeat of one fold, the examples on which settings are decided, in place of
-        inner folds; they are not trained on.
-    selection : `fixed`, `nested` or `peek`, see the module.
-    grid : under `nested`, the settings to choose from.
-    metric : what decides under `nested`, and the weights of a blend, see `saen.learning.metrics`;
-        by default accuracy, or the mean absolute error of numbers (of a blend, its loss).
-    inner_folds : under `nested`, the folds of the training examples on which settings are compared.
-    parallel_models : networks trained side by side, by default as many as fit; for part counts,
-        processes.
-    run_dir : what is finished is kept there, and a second call resumes from it.
-    records : (n,), where the examples are in their input, if some were skipped; `splits.json` in
+    estimator : Any
+        The estimator to train and test.
+    X : Data
+        The examples. As `Decompositions` (see `prepare`), the data are decomposed once for several
+        evaluations.
+    y : ArrayLike | Problem
+        One class or real number per example, or several with gaps; see `fit`.
+    n_repeats : int, default=10
+        Cross-validations with different folds.
+    n_folds : int, default=10
+        Folds of each, stratified by class.
+    random_state : int, default=0
+        Seed of the folds; it also replaces the estimator's.
+    test_size : float | None, default=None
+        Test one random share of this size per repeat (hold-out), instead of folds.
+    groups : ArrayLike | None, default=None
+        Examples of one group are never on both sides of a split, inner ones included; shape (n,).
+    apart : Callable[[Ints, Ints], Ints] | None, default=None
+        From the examples of a training and a test fold, those to train on: leaves out what must not
+        stand next to the test examples, as by `saen.overlap(X).apart`.
+    splits : Sequence[Sequence[Split]] | None, default=None
+        Splits of your own, per repeat a list of (train, test) indices: several folds that test
+        every example once, or one fold (a hold-out).
+    validation : Sequence[Ints] | None, default=None
+        Per repeat of one fold, the examples on which settings are decided, instead of inner folds;
+        they are not trained on.
+    selection : str, default='fixed'
+        `fixed`: settings set in advance; `nested`: settings chosen from `grid` on inner folds;
+        `peek`: the best epoch on the test folds, as in some papers.
+    grid : Grid, default=({},)
+        Under `nested`, the settings to choose from.
+    metric : str | None, default=None
+        The metric that decides under `nested`, and the weights of a blend; see
+        `saen.learning.metrics`. None: accuracy, or the mean absolute error (for a blend, its loss).
+    inner_folds : int | str, default='auto'
+        Under `nested`, the folds of the training examples on which settings are compared.
+    parallel_models : int | None, default=None
+        Networks trained side by side; for part counts, processes. None: as many as fit.
+    run_dir : Path | None, default=None
+        Folder for finished stages: a second call resumes from it.
+    records : Ints | None, default=None
+        Where the examples are in their input, if some were skipped, shape (n,); `splits.json` in
         the folder counts all of it.
-    progress : called with network-epochs (of part counts: models) done and their total.
-    executor : trains groups of networks in tasks, see `saen.cluster`; the results are the same.
-        Part counts are fitted here.
+    progress : Progress | None, default=None
+        Called with network-epochs (for part counts: models) done and their total.
+    executor : Executor | None, default=None
+        Trains groups of networks in tasks, see `saen.cluster`; the results are the same. Part
+        counts are fitted in this process.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> counts = saen.PartCountsClassifier()

@@ -35,9 +35,17 @@ ESTIMATORS = {
 def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
     """Read what was saved: `Graphs`, `Hierarchy`, `Compressed` or an estimator, as the file says.
 
-    `vectors` is the file of word vectors of a model that was trained with one.
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    vectors : str | Path | None, default=None
+        The file of word vectors of a model that was trained with one.
 
-    Raises `FileError` for a file that is missing, damaged, foreign or of a newer format.
+    Raises
+    ------
+    FileError
+        For a file that is missing, damaged, foreign or of a newer format.
     """
     if container.read_header(path).kind != KIND:
         return container.load(path)

@@ -102,16 +102,21 @@ def classification_scores(
 
     Parameters
     ----------
-    y
+    y : ArrayLike
         True classes, shape (n,).
-    proba
-        Probabilities, shape (n, C), or (repeats, n, C) for repeated predictions, which count
-        as separate predictions.
-    classes
+    proba : ArrayLike
+        Probabilities, shape (n, C), or (repeats, n, C) for repeated predictions, which count as
+        separate predictions.
+    classes : ArrayLike
         The class of each column, shape (C,), as in `classes_` of an estimator.
 
-    Raises `InputError` where there is nothing to score or a true class is unknown.
+    Raises
+    ------
+    InputError
+        Where there is nothing to score or a true class is unknown.
 
+    Examples
+    --------
     >>> scores = classification_scores(["a", "b"], [[0.9, 0.1], [0.6, 0.4]], ["a", "b"])
     >>> scores.accuracy, scores.confusion.tolist()
     (0.5, [[1, 0], [1, 0]])
@@ -153,14 +158,21 @@ def regression_scores(
 
     Parameters
     ----------
-    y, prediction
+    y : ArrayLike
         True and predicted numbers, shape (n,) or (n, k); of several, true ones may be NaN.
-    baseline
-        What `mae_of_mean` predicts for every example, such as the mean of the training targets;
-        by default the mean of `y`. A number, shape (k,), or the shape of `y`.
+    prediction : ArrayLike
+        True and predicted numbers, shape (n,) or (n, k); of several, true ones may be NaN.
+    baseline : ArrayLike | None, default=None
+        What `mae_of_mean` predicts for every example, such as the mean of the training targets; by
+        default the mean of `y`. A number, shape (k,), or the shape of `y`.
 
-    Raises `InputError` where there is nothing to score.
+    Raises
+    ------
+    InputError
+        Where there is nothing to score.
 
+    Examples
+    --------
     >>> regression_scores([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).r2
     0.5
     """
@@ -506,18 +518,20 @@ def corrected_interval(
 ) -> tuple[float, float] | None:
     """A 95 % interval for the mean of scores whose training parts overlap (Nadeau and Bengio).
 
+    None for fewer than two scores.
+
     Parameters
     ----------
-    scores
+    scores : ArrayLike
         One score per fold of every repeat, shape (J,).
-    test_share
+    test_share : float
         Test examples per training example, 1/9 for ten folds, see `corrected_variance`.
-    bounds
+    bounds : tuple[float, float], default=(-np.inf, np.inf)
         Between which scores lie. The interval of a t distribution knows nothing of them; what is
         beyond them is cut off.
 
-    None for fewer than two scores.
-
+    Examples
+    --------
     >>> low, high = corrected_interval([0.8, 0.9, 0.7, 0.8], 1 / 3)
     >>> round(low, 3), round(high, 3)
     (0.602, 0.998)

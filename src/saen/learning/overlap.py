@@ -32,19 +32,24 @@ def overlap(X: Any, decomposition: str | Decomposition | None = None) -> Overlap
     little about new graphs. Targets are not looked at. The formula, the null model and its rate of
     false positives are those of `saen.data.overlap`.
 
-    Parameters
-    ----------
-    X
-        `Graphs`, or graphs of another library.
-    decomposition
-        Into which parts; by default neighbourhoods of up to two steps, over node labels, or where
-        there are none, over degrees and numbers of triangles.
-
     Returns an `Overlap`: `share` of the graphs, `largest` group, `groups` (n,), overlapping
     `pairs`, `duplicates`; `split(max_size)` cuts groups that are larger than a fold.
 
-    Raises `InputError` for data that are not graphs.
+    Parameters
+    ----------
+    X : Any
+        `Graphs`, or graphs of another library.
+    decomposition : str | Decomposition | None, default=None
+        Into which parts; by default neighbourhoods of up to two steps, over node labels, or where
+        there are none, over degrees and numbers of triangles.
 
+    Raises
+    ------
+    InputError
+        For data that are not graphs.
+
+    Examples
+    --------
     >>> import saen
     >>> overlap(saen.generate_threads(100, seed=1)).share
     0.0

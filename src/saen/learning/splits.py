@@ -76,18 +76,28 @@ def make_splits(
 ) -> list[list[Split]]:
     """Shuffled folds for every repeat, by scikit-learn's splitters, with seeds seed, seed + 1, ….
 
-    Parameters
-    ----------
-    targets : classes (n,), which every fold holds in about equal shares; or real numbers (n,), or
-        several targets (n, t), which do not matter.
-    repeats, folds, seed : how many cross-validations, of how many folds; the seed of the first.
-    test_size : test one random part of this share per repeat (hold-out) instead of folds.
-    groups : (n,), examples of one group are never on both sides of a split.
-
     Warns of a class with fewer members than folds (`SmallClassWarning`) and of a group with more
     members than a test part should have (`LargeGroupWarning`), and raises `InputError` for splits
     that cannot be made.
 
+    Parameters
+    ----------
+    targets : ArrayLike
+        Classes (n,), which every fold holds in about equal shares; or real numbers (n,), or several
+        targets (n, t), which do not matter.
+    repeats : int
+        The number of cross-validations.
+    folds : int
+        Folds of each.
+    seed : int
+        The seed of the first.
+    test_size : float | None, default=None
+        Test one random share of this size per repeat (hold-out) instead of folds.
+    groups : ArrayLike | None, default=None
+        Examples of one group are never on both sides of a split; shape (n,).
+
+    Examples
+    --------
     >>> splits = make_splits([0, 1] * 10, repeats=2, folds=5, seed=0)
     >>> len(splits), len(splits[0]), splits[0][0][1].shape
     (2, 5, (4,))
@@ -148,7 +158,17 @@ class Fold:
         return others
 
     def split_inside(self, problem: Problem, number: int | str, seed: int) -> Fold:
-        """With inner folds of the training examples, unless it has them: `auto`, or so many."""
+        """With inner folds of the training examples, unless it has them: `auto`, or so many.
+
+        Parameters
+        ----------
+        problem : Problem
+            Targets and groups of all examples.
+        number : int | str
+            The number of inner folds, or `"auto"`.
+        seed : int
+            Random seed.
+        """
         if self.inner is not None:
             return self
         train, values = self.train, problem.values[self.train]

@@ -87,6 +87,17 @@ class Architecture:
     ) -> Architecture:
         """The architecture for hierarchies like this one, with these layer sizes.
 
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            A hierarchy with the labels, attributes and roles of the data.
+        layers : Sequence[Sequence[int]]
+            Layer sizes per level, bottom first.
+        **options : Any
+            The other fields of `Architecture`.
+
+        Examples
+        --------
         >>> from saen import Graphs
         >>> from saen.decompositions import Ego
         >>> path = Ego().decompose(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))

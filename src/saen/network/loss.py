@@ -53,12 +53,28 @@ class Task:
     ) -> Task:
         """Learn classes: one logistic output for two of them, else one output per class.
 
-        - `targets` (G,): class codes 0 … C - 1; or (G, t): 0, 1, or -1 for an unknown one;
-        - `weights` (G, M): by default every example counts once in each of `n_models`;
-        - `n_classes`: C, by default one more than the largest code.
+        Parameters
+        ----------
+        targets : ArrayLike
+            Class codes 0 … C - 1, (G,); or (G, t): 0, 1, or -1 for an unknown one.
+        weights : ArrayLike | None, default=None
+            Weights of examples, (G, M). None: every example counts once in each of `n_models`.
+        n_models : int, default=1
+            The number of models, if `weights` does not give it.
+        n_classes : int | None, default=None
+            C. None: one more than the largest code.
+        validation : Floats | None, default=None
+            Weights of examples in the validation loss, (G, M).
+        class_weights : Floats | None, default=None
+            Factors of the losses of classes, (C,).
 
-        Raises `InputError` for targets that are not class codes.
+        Raises
+        ------
+        InputError
+            For targets that are not class codes.
 
+        Examples
+        --------
         >>> task = Task.classification([0, 1, 2, 1], n_models=5)
         >>> task.loss, task.n_outputs, task.weights.shape
         ('classes', 3, (4, 5))
@@ -89,9 +105,19 @@ class Task:
     ) -> Task:
         """Learn real values by squared error, one output per column.
 
-        - `targets` (G,) or (G, k): real values, NaN where unknown;
-        - `weights` (G, M): by default every example counts once in each of `n_models`.
+        Parameters
+        ----------
+        targets : ArrayLike
+            Real values, (G,) or (G, k), NaN where unknown.
+        weights : ArrayLike | None, default=None
+            Weights of examples, (G, M). None: every example counts once in each of `n_models`.
+        n_models : int, default=1
+            The number of models, if `weights` does not give it.
+        validation : Floats | None, default=None
+            Weights of examples in the validation loss, (G, M).
 
+        Examples
+        --------
         >>> Task.regression([0.5, -1.0, 2.0]).n_outputs
         1
         """
@@ -107,7 +133,15 @@ class Task:
         return int(self.targets.shape[-1]) if self.targets.ndim > 1 else 1
 
     def check(self, n_examples: int, n_models: int) -> None:
-        """Raise `InputError` unless targets and weights fit this many examples and models."""
+        """Raise `InputError` unless targets and weights fit this many examples and models.
+
+        Parameters
+        ----------
+        n_examples : int
+            The number of examples.
+        n_models : int
+            The number of models.
+        """
         if self.weights.shape != (n_examples, n_models):
             raise InputError(
                 f"weights must have shape ({n_examples}, {n_models}), not {self.weights.shape}"
@@ -128,11 +162,21 @@ class Task:
     def histograms(self, examples: Ints, row_of: Ints, n_rows: int, weights: Floats) -> Array:
         """Targets of unique rows as weighted histograms, (n_rows, M, C), over some examples.
 
-        `row_of` gives the row of each of the `examples`, `weights` (examples, M) theirs. For t
-        targets of two classes the first t columns count the first classes and the others the second
-        ones. For squared errors
-        (n_rows, M, 1 + 2k): the summed squared deviations of the targets from their weighted means,
-        the total weight of each target, and its mean. Unknown targets count nowhere.
+        For t targets of two classes the first t columns count the first classes and the others the
+        second ones. For squared errors (n_rows, M, 1 + 2k): the summed squared deviations of the
+        targets from their weighted means, the total weight of each target, and its mean. Unknown
+        targets count nowhere.
+
+        Parameters
+        ----------
+        examples : Ints
+            Indices of examples.
+        row_of : Ints
+            The unique row of each of them.
+        n_rows : int
+            The number of unique rows.
+        weights : Floats
+            Their weights, (examples, M).
         """
         w = weights
         if self.loss == "squares":
@@ -178,7 +222,15 @@ class Task:
         return entropy
 
     def losses(self, outputs: Tensor, histograms: Tensor) -> tuple[Tensor, Tensor]:
-        """Summed loss and total weight of each model, (M,) both."""
+        """Summed loss and total weight of each model, (M,) both.
+
+        Parameters
+        ----------
+        outputs : Tensor
+            Outputs of the networks, (n_rows, M, n_outputs).
+        histograms : Tensor
+            What `histograms` gives.
+        """
         if self.loss == "squares":
             weight, mean = histograms[..., 1:].chunk(2, dim=-1)
             errors = weight * (outputs - mean).square()
@@ -191,7 +243,15 @@ class Task:
         return losses.sum((0, 2)), histograms.sum((0, 2))
 
     def correct(self, outputs: Tensor, histograms: Tensor) -> Tensor:
-        """Weight of the correctly classified examples of each model, (M,); 0 in regression."""
+        """Weight of the correctly classified examples of each model, (M,); 0 in regression.
+
+        Parameters
+        ----------
+        outputs : Tensor
+            Outputs of the networks, (n_rows, M, n_outputs).
+        histograms : Tensor
+            What `histograms` gives.
+        """
         if self.loss == "squares":
             return torch.zeros(outputs.shape[1], dtype=outputs.dtype, device=outputs.device)
         if self.loss == "binary":

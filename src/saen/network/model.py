@@ -90,6 +90,15 @@ class SAEN(nn.Module):
 
         Names, shapes and types are compared before any memory is used. Raises `InputError`.
 
+        Parameters
+        ----------
+        architecture : Architecture
+            Sizes of the networks.
+        state : Mapping[str, Array]
+            Arrays by name, as `state_dict` gives them.
+
+        Examples
+        --------
         >>> network = SAEN(Architecture(3, 0, (2,), ((8,), (8, 1))), seeds=[0, 1])
         >>> arrays = {key: tensor.numpy() for key, tensor in network.state_dict().items()}
         >>> SAEN.from_state(network.architecture, arrays).n_models
@@ -187,15 +196,24 @@ class SAEN(nn.Module):
     ) -> Tensor:
         """Outputs of the top level, or the representations h_l of a `level`.
 
-        - `data`: what to run over;
-        - `uses`: w_l, the weight of every object in each model's normalization statistics, one
-          tensor (n_l, M) per level; read in training mode only. By default every example of the top
-          counts once;
-        - `noise`: draws the dropout masks in training mode; no dropout without it;
-        - `level`: whose representations to return, (n_l, M, d_l). For the top level they are the
-          inputs of its output layer.
+        Parameters
+        ----------
+        data : Hierarchy | Compressed | HierarchyTensors
+            The data to run over.
+        uses : Sequence[Tensor] | None, default=None
+            w_l, the weight of every object in each model's normalization statistics, one tensor
+            (n_l, M) per level; read in training mode only. None: every example of the top counts
+            once.
+        noise : np.random.Generator | None, default=None
+            Draws the dropout masks in training mode; no dropout without it.
+        level : int | None, default=None
+            The level whose representations to return, (n_l, M, d_l). For the top level they are the
+            inputs of its output layer.
 
-        Raises `InputError` for data that does not fit, or a level that does not exist.
+        Raises
+        ------
+        InputError
+            For data that does not fit, or a level that does not exist.
         """
         compute_after_fork()
         if isinstance(data, Compressed):
@@ -226,10 +244,14 @@ class SAEN(nn.Module):
     def restrict_to_seen(self, labels: Tensor, roles: Sequence[Tensor]) -> None:
         """Set which table entry each label uses in each model, and which roles it has seen.
 
-        - `labels` (M, V + 1): the entry of every label and, last, of values outside the
-          vocabulary; V is the entry that rare labels share, V + 1 means unseen: such labels
-          contribute nothing;
-        - `roles[l - 1]` (n(l), M): whether the model has seen the role; others contribute nothing.
+        Parameters
+        ----------
+        labels : Tensor
+            The entry of every label and, last, of values outside the vocabulary, (M, V + 1); V is
+            the entry that rare labels share, V + 1 means unseen: such labels contribute nothing.
+        roles : Sequence[Tensor]
+            Per relation, whether each model has seen the role, (n(l), M); others contribute
+            nothing.
         """
         self.bottom.entries.copy_(labels)
         for level, seen in enumerate(roles, start=1):

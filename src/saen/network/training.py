@@ -72,30 +72,54 @@ def train(
 ) -> History:
     """Train all models of a network in place.
 
-    - `network`: M models;
-    - `data`: G examples, compressed or not; the result is the same;
-    - `task`: targets and weights of the examples;
-    - `settings`: how to train;
-    - `min_count`: labels in fewer training examples than this share one entry;
-    - `checkpoint`: a file that is rewritten `every` so many epochs. If it exists and belongs to the
-      same run, training resumes from it and ends with the weights of an uninterrupted run;
-    - `until`: stop after this many epochs of the schedule;
-    - `validate_every`: measure the validation after every so many epochs, and the last one;
-    - `progress`: called with the number of epochs done and the history after every epoch; training
-      ends early where it returns True;
-    - `n_batches`: steps per epoch, by default as many as batches of the settings' size need;
-    - `seen`: what `seen_in_training` gives, if it is known already;
-    - `tolerant`: go on without models that diverge, which `History.diverged` lists.
-
     Returns the losses and accuracies per epoch and model. Ctrl-C ends training with the weights of
     the last completed epoch and sets `History.interrupted`.
 
     Warns (`DivergenceWarning`) of models that did not learn: their loss never fell below that of
     always predicting the class frequencies, or the mean of the numbers.
 
-    Raises `InputError` if network, data and task do not fit each other, `DivergenceError` if a loss
-    becomes infinite or NaN, and `FileError` if the checkpoint belongs to another run.
+    Parameters
+    ----------
+    network : SAEN
+        M models.
+    data : Hierarchy | Compressed
+        G examples, compressed or not; the result is the same.
+    task : Task
+        Targets and weights of the examples.
+    settings : Settings
+        How to train.
+    min_count : int, default=1
+        Labels in fewer training examples than this share one entry.
+    checkpoint : str | Path | None, default=None
+        A file that is rewritten `every` so many epochs. If it exists and belongs to the same run,
+        training resumes from it and ends with the weights of an uninterrupted run.
+    every : int, default=10
+        Epochs between checkpoints.
+    until : int | None, default=None
+        Stop after this many epochs of the schedule.
+    validate_every : int, default=1
+        Measure the validation loss after every so many epochs, and the last one.
+    progress : Callable[[int, History], object] | None, default=None
+        Called with the number of epochs done and the history after every epoch; training ends early
+        where it returns True.
+    n_batches : int | None, default=None
+        Steps per epoch. None: as many as batches of the settings' size need.
+    seen : Seen | None, default=None
+        What `seen_in_training` gives, if it is known already.
+    tolerant : bool, default=False
+        Whether to go on without models that diverge, which `History.diverged` lists.
 
+    Raises
+    ------
+    InputError
+        If network, data and task do not fit each other.
+    DivergenceError
+        If a loss becomes infinite or NaN.
+    FileError
+        If the checkpoint belongs to another run.
+
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=0)
     >>> from saen.network import SAEN, Architecture, Settings, Task, train

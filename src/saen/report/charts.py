@@ -39,6 +39,15 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
 
     Of several targets, the score of each.
 
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `cross_validate` returned.
+    title : str, default=''
+        The title.
+
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=10, seed=1)
     >>> model = saen.SAENClassifier(epochs=1)
@@ -244,10 +253,22 @@ def plot_sizes(sizes: NDArray[np.int64], unit: str, what: str) -> Figure:
 def plot_levels(levels: Sequence[dict[str, Any]], title: str = "") -> Figure:
     """Objects and part-of entries of every level before and after compression, as bars.
 
-    `levels` is what `Compressed.levels()` returns. The scales are logarithmic.
+    The scales are logarithmic.
 
-    Raises `InputError` for no levels.
+    Parameters
+    ----------
+    levels : Sequence[dict[str, Any]]
+        What `Compressed.levels()` returns.
+    title : str, default=''
+        The title.
 
+    Raises
+    ------
+    InputError
+        For no levels.
+
+    Examples
+    --------
     >>> import saen
     >>> compressed = saen.compress_graphs(saen.generate_threads(9), saen.decompositions.Ego())
     >>> len(plot_levels(compressed.levels()).axes)

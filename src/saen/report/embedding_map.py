@@ -51,19 +51,25 @@ def draw_embedding_map(
 
     Parameters
     ----------
-    file
+    file : str | Path
         Vectors with columns about them, as `saen embed` writes them.
-    out
+    out : str | Path
         An .svg, .png or .pdf file.
-    method
+    method : Method, default='pca'
         `pca`: the two directions of most variance; `tsne`: neighbours stay neighbours.
-    by
+    by : str | None, default=None
         The column that colours the points; by default `target`, where there is one.
-    seed
+    seed : int, default=0
         Of the projection.
 
-    Raises `InputError` for fewer than three vectors or an unknown column, `FileError` for files
-    that cannot be read or written, `MissingExtraError` without matplotlib.
+    Raises
+    ------
+    InputError
+        For fewer than three vectors or an unknown column.
+    FileError
+        For files that cannot be read or written.
+    MissingExtraError
+        Without matplotlib.
     """
     vectors, columns = read_embeddings(Path(file))
     column = "target" if by is None and "target" in columns else by

@@ -123,8 +123,22 @@ def check_report(path: str | Path, *, force: bool, inputs: Iterable[object] = ()
 def write_report(path: str | Path, report: Report) -> None:
     """Write the page atomically; equal reports give equal bytes.
 
-    Raises `MissingExtraError` without matplotlib and `FileError` where the file cannot be written.
+    Parameters
+    ----------
+    path : str | Path
+        The .html file.
+    report : Report
+        What the page shows.
 
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib.
+    FileError
+        Where the file cannot be written.
+
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> model = saen.SAENClassifier(epochs=2).fit(threads[:30], threads.targets[:30])

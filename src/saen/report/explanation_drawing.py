@@ -31,9 +31,22 @@ MAX_FOCUS = 120  # nodes drawn of a graph
 def draw_explanation(explanation: Explanation, title: str = "") -> Figure:
     """Draw the contributions of nodes and edges on the graph.
 
-    Raises `InputError` for an example that is not a graph, or whose bottom objects are neither
-    nodes nor edges, and `MissingExtraError` without matplotlib.
+    Parameters
+    ----------
+    explanation : Explanation
+        What `explain` returned.
+    title : str, default=''
+        The title.
 
+    Raises
+    ------
+    InputError
+        For an example that is not a graph, or whose bottom objects are neither nodes nor edges.
+    MissingExtraError
+        Without matplotlib.
+
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
     >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)
@@ -153,8 +166,20 @@ def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Fig
 def draw_dataset(explanation: DatasetExplanation, title: str = "") -> Figure:
     """Draw the total contributions of the strongest unique parts as bars.
 
-    Raises `MissingExtraError` without matplotlib.
+    Parameters
+    ----------
+    explanation : DatasetExplanation
+        What `explain_dataset` returned.
+    title : str, default=''
+        The title.
 
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib.
+
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
     >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)

@@ -42,18 +42,26 @@ def write_explanation(
 
     Parameters
     ----------
-    path
+    path : str | Path
         `.html` for a page, `.json` for all numbers, `.svg`, `.png` or `.pdf` for a picture.
-    explanation
+    explanation : Explanation | DatasetExplanation
         What `explain` or `explain_dataset` returned.
-    name
+    name : str, default='data'
         Of the data, for the title.
-    about
+    about : Mapping[str, Any] | None, default=None
         How the explanation was made, such as the model and versions, for pages and JSON.
 
-    Raises `InputError` for another suffix, and for a picture of an example that is not a graph;
-    `FileError` where the file cannot be written; `MissingExtraError` without matplotlib.
+    Raises
+    ------
+    InputError
+        For another suffix, and for a picture of an example that is not a graph.
+    FileError
+        Where the file cannot be written.
+    MissingExtraError
+        Without matplotlib.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
     >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)

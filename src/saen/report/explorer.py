@@ -37,20 +37,27 @@ def write_explorer(
 
     Parameters
     ----------
-    path
+    path : str | Path
         The .html file.
-    exploration
+    exploration : Exploration
         What `explore` returned.
-    fold
+    fold : Array | None, default=None
         The fold in which every example was tested, (n,), for one more colouring of the map.
-    about
+    about : Mapping[str, Any] | None, default=None
         How it was made, such as the model and versions.
-    out_of_fold
+    out_of_fold : str, default=''
         Where the model was trained on these very examples: its score on inner folds and, after a
         comma, what that is.
 
-    Raises `MissingExtraError` without Bokeh, `FileError` where the file cannot be written.
+    Raises
+    ------
+    MissingExtraError
+        Without Bokeh.
+    FileError
+        Where the file cannot be written.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
     >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)

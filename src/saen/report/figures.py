@@ -58,8 +58,22 @@ def _shown(figure: type[Figure]) -> type[Figure]:
 def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a figure as .svg, .png or .pdf, atomically; equal figures give equal bytes.
 
-    Raises `InputError` for another suffix and `FileError` where the file cannot be written.
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    path : str | Path
+        A file with the suffix .svg, .png or .pdf.
 
+    Raises
+    ------
+    InputError
+        For another suffix.
+    FileError
+        Where the file cannot be written.
+
+    Examples
+    --------
     >>> save_figure(new_figure(2, 1), getfixture("tmp_path") / "empty.svg")
     """
     import matplotlib as mpl

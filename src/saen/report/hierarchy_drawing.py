@@ -55,15 +55,22 @@ def draw_decomposition(
 
     Parameters
     ----------
-    data
+    data : Data
         One graph, document or nested example, such as `graphs[3:4]`.
-    decomposition
+    decomposition : Decomposition
         What gives the hierarchy.
-    title
+    title : str | None, default=None
         The name of the example; by default that of the data.
 
-    Raises `InputError` for more than one example and `MissingExtraError` without matplotlib.
+    Raises
+    ------
+    InputError
+        For more than one example.
+    MissingExtraError
+        Without matplotlib.
 
+    Examples
+    --------
     >>> from saen.decompositions import Ego
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
     >>> draw_decomposition(path, Ego(radii=(0, 1))).texts[0].get_text()
@@ -89,13 +96,28 @@ def draw_decomposition(
 
 
 def draw_compression(data: Data, decomposition: Decomposition, title: str | None = None) -> Figure:
-    """Draw the hierarchy of one example beside its compressed form.
+    """Draw the hierarchy of one example next to its compressed form.
 
-    Parameters are those of `draw_decomposition`. In the compressed form identical objects are one
-    node, which says how many there are.
+    In the compressed form identical objects are one node, which says how many there are.
 
-    Raises `InputError` for more than one example and `MissingExtraError` without matplotlib.
+    Parameters
+    ----------
+    data : Data
+        One example.
+    decomposition : Decomposition
+        How to decompose it.
+    title : str | None, default=None
+        The title. None: names and numbers of objects.
 
+    Raises
+    ------
+    InputError
+        For more than one example.
+    MissingExtraError
+        Without matplotlib.
+
+    Examples
+    --------
     >>> from saen.decompositions import Ego
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
     >>> draw_compression(path, Ego(radii=(0, 1))).texts[0].get_text()

@@ -41,20 +41,31 @@ def from_json(
 
     Parameters
     ----------
-    documents : the documents. The target and the id of one are those under its keys `target` (or
-        `label`) and `id`, if it has them; they are not parts.
-    target, id : other keys of targets and ids.
-    depth : how many levels lie below the top; by default as many as the deepest document has. New
-        data for a model need the depth that it was trained with.
-    name : of the data.
+    documents : Iterable[Any]
+        The documents. The target and the id of one are those under its keys `target` (or `label`)
+        and `id`, if it has them; they are not parts.
+    target : str | None, default=None
+        Another key with the targets.
+    id : str | None, default=None
+        Another key with the ids.
+    depth : int | None, default=None
+        How many levels lie below the top. None: as many as the deepest document has. New data for a
+        model need the depth that it was trained with.
+    name : str, default=''
+        The name of the dataset.
 
+    Raises
+    ------
+    InputError
+        For a document that is deeper than `depth`, or nested too deeply at all.
+
+    Examples
+    --------
     >>> rex = {"name": "Rex", "age": 3.5, "owners": [{"city": "Rome"}, {"city": "Oslo"}]}
     >>> from_json([rex], target="name")
     NestedData(3 level 0 → 3 level 1 → 1 examples; 1 class)
     >>> from_json([rex]).to_mappings()[0]["owners"]
     [{'city': ['Rome']}, {'city': ['Oslo']}]
-
-    Raises `InputError` for a document that is deeper than `depth`, or nested too deeply at all.
     """
     examples = [_example(document, target, id) for document in documents]
     try:

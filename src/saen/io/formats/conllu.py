@@ -33,22 +33,39 @@ def read_conllu(
 ) -> Documents:
     """Read documents from a CoNLL-U file (or from a string that contains its lines).
 
-    - `word`: which column to read as the word: its `form`, its `lemma` or its part of speech
-      (`upos`); forms and lemmas are converted to `lowercase`;
-    - `split`: a new document starts at every comment `# newdoc` (`newdoc`; a file without any is
-      one document), or at every `sentence`; `auto` is `newdoc` if there are such comments, else
-      `sentence`;
-    - `target`: the key of the comment with the class of a document, such as `# target = sports`,
-      at its first sentence (`# label = …` is an alias). Either all documents have it or none,
-      unless `partial_targets` lets some have an empty one; classes are strings. `None` reads no
-      targets.
-
     Dependencies come from the columns HEAD and DEPREL, from head to dependent. Multiword tokens
     (ids such as `3-4`) and empty nodes (`3.1`) are skipped: the words they stand for remain.
+    Classes are strings.
 
-    Raises `FileError` with the line for an invalid file, and `MissingExtraError` if the package
-    conllu is not installed.
+    Parameters
+    ----------
+    source : str | os.PathLike[str]
+        A file, or a string that contains its lines.
+    word : WordColumn, default='form'
+        The column to read as the word: its `form`, its `lemma` or its part of speech (`upos`).
+    lowercase : bool, default=True
+        Whether to convert forms and lemmas to lower case.
+    split : Literal['auto', 'newdoc', 'sentence'], default='auto'
+        Where a document starts: at every comment `# newdoc` (a file without any is one document),
+        or at every `sentence`; `auto` is `newdoc` if there are such comments, else `sentence`.
+    target : str | None, default='target'
+        The key of the comment with the class of a document, such as `# target = sports`, at its
+        first sentence (`# label = …` is an alias). Either all documents have it or none. None: read
+        no targets.
+    partial_targets : bool, default=False
+        Whether some documents may have an empty target.
+    name : str | None, default=None
+        The name of the dataset. None: that of the file.
 
+    Raises
+    ------
+    FileError
+        With the line for an invalid file.
+    MissingExtraError
+        If the package conllu is not installed.
+
+    Examples
+    --------
     >>> lines = '''# newdoc
     ... # target = news
     ... 1	Dogs	dog	NOUN	_	_	2	nsubj	_	_

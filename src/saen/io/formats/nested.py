@@ -27,14 +27,26 @@ from saen.io.parsing.text_files import numbered_lines, parse_json_line
 def write_nested(data: NestedData, path: str | Path) -> None:
     """Write nested data to a file of JSON lines, in the format that `read_nested` reads.
 
+    Parameters
+    ----------
+    data : NestedData
+        The data to write.
+    path : str | Path
+        The file.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+
+    Examples
+    --------
     >>> pets = NestedData([{"word": ["the", "dog"]}], ["a"], levels=("words", "notes"))
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> write_nested(pets, file)
     >>> print(file.read_text().strip())
     {"levels": ["words", "notes"]}
     {"parts": {"word": ["the", "dog"]}, "target": "a"}
-
-    Raises `FileError` if the file cannot be written.
     """
     lines: list[dict[str, Any]] = [{"parts": parts} for parts in data.to_mappings()]
     if data.targets is not None:
@@ -61,19 +73,35 @@ def read_nested(
 ) -> NestedData:
     """Read nested data from a file of JSON lines, one example per line.
 
-    A line is `{"parts": parent}` with an optional `"target"` and `"id"`; `target` and `id` name
-    other keys. A parent is an object that maps roles to lists of parts; a part is a parent, a label
-    (an integer, a string, or a list of these) or a number with a decimal point. Other keys are
-    `extra`. The first line may be `{"levels": [names, bottom first]}`. Blank lines are ignored. The
-    data are named after the file. `partial_targets` and `all_columns` are those of
-    `ReadOptions`.
+    A line is `{"parts": parent}` with an optional `"target"` and `"id"`. A parent is an object that
+    maps roles to lists of parts; a part is a parent, a label (an integer, a string, or a list of
+    these) or a number with a decimal point. Other keys are `extra`. The first line may be
+    `{"levels": [names, bottom first]}`. Blank lines are ignored. The data are named after the file.
 
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    target : str | None, default=None
+        The key of the targets. None: `target`.
+    id : str | None, default=None
+        The key of the ids. None: `id`.
+    partial_targets : bool, default=False
+        Whether some examples may lack a target.
+    all_columns : bool, default=False
+        Whether to keep all other keys as `extra`, whatever their values.
+
+    Raises
+    ------
+    FileError
+        With the line for anything else.
+
+    Examples
+    --------
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> _ = file.write_text('{"parts": {"word": ["the", "dog"]}, "target": "a"}')
     >>> read_nested(file)
     NestedData(pets: 2 level 0 → 1 examples; 1 class)
-
-    Raises `FileError` with the line for anything else.
     """
     path = Path(path)
     documents = _documents(path)

@@ -76,14 +76,27 @@ def read_tu(
     The name of the dataset is that of its files (`NAME_A.txt`, `NAME_graph_indicator.txt`, …).
     Nodes keep their order within a graph, graphs are ordered by their number. An undirected
     edge may be listed in one direction or in both; duplicate lines are ignored. Where a README
-    beside them says what the codes of node or edge labels stand for (`0  C`), the labels are that.
+    next to them explains the codes of node or edge labels (`0  C`), the labels are those.
 
-    `target` chooses what becomes `Graphs.targets`: the graph `"labels"` (integers, as in the file)
-    or the graph `"attributes"` (real numbers); by default the labels if there are any, else the
-    attributes. With `partial_targets`, there are none where these files are missing or wrong.
+    Parameters
+    ----------
+    path : str | os.PathLike[str]
+        A folder or a zip.
+    directed : bool, default=False
+        Whether edges have a direction.
+    target : TargetFile | None, default=None
+        What becomes `Graphs.targets`: the graph `"labels"` (integers, as in the file) or the graph
+        `"attributes"` (real numbers). None: the labels if there are any, else the attributes.
+    partial_targets : bool, default=False
+        Whether to read graphs without targets where these files are missing or wrong.
 
-    Raises `FileError` with file and line for anything else.
+    Raises
+    ------
+    FileError
+        With file and line for anything else.
 
+    Examples
+    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part, text in {

@@ -36,18 +36,33 @@ def from_networkx(
 ) -> Graphs:
     """Build from networkx graphs, which are not modified.
 
-    Nodes are numbered in the order in which networkx iterates over them. The graphs must be all
-    directed or all undirected, and without parallel edges.
+    Nodes are numbered in the order in which networkx iterates over them. An attribute that is read
+    must be there for all nodes (edges) of all graphs; text that is missing is empty.
 
-    `node_label` and `edge_label` name the attributes that hold labels: integers, strings, or tuples
-    of one of these; each is a label of its own. By default they are `"label"` and all attributes of
-    text. `node_attributes` and `edge_attributes` name attributes that hold numbers or flat
-    sequences of numbers, which become columns in the order given; by default all of these, in
-    alphabetical order. `None` reads none. An attribute that is read must be there for all nodes
-    (edges) of all graphs; text that is missing is empty. `targets` has one value per graph.
+    Parameters
+    ----------
+    graphs : Iterable[nx.Graph[Any]]
+        The graphs, all directed or all undirected, without parallel edges.
+    node_label : str | Sequence[str] | None, default=AUTO
+        The node attributes that hold labels: integers, strings, or tuples of one of these; each is
+        a label of its own. By default `"label"` and all attributes of text; None reads none.
+    edge_label : str | Sequence[str] | None, default=AUTO
+        The same for edges.
+    node_attributes : Sequence[str] | None, default=AUTO
+        The node attributes that hold numbers or flat sequences of numbers, which become columns in
+        the order given. By default all of these, in alphabetical order; None reads none.
+    edge_attributes : Sequence[str] | None, default=AUTO
+        The same for edges.
+    targets : ArrayLike | None, default=None
+        One target per graph.
 
-    Raises `InputError`, naming graph and node, if an attribute is missing or has the wrong type.
+    Raises
+    ------
+    InputError
+        If an attribute is missing or has the wrong type; the message names graph and node.
 
+    Examples
+    --------
     >>> import networkx as nx
     >>> water = nx.Graph([("H1", "O"), ("H2", "O")])
     >>> nx.set_node_attributes(water, {"H1": "H", "H2": "H", "O": "O"}, "label")
@@ -89,9 +104,19 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
     columns), real attributes as a list of floats under `"attributes"`, and the target as
     `graph.graph["target"]`. With these names, `from_networkx` restores everything.
 
-    Raises `InputError` if the two directions of an undirected edge have different labels or
-    attributes, which a networkx graph cannot store.
+    Parameters
+    ----------
+    graphs : Graphs
+        The graphs.
 
+    Raises
+    ------
+    InputError
+        If the two directions of an undirected edge have different labels or attributes, which a
+        networkx graph cannot store.
+
+    Examples
+    --------
     >>> [triangle] = to_networkx(Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0)]], targets=["3"]))
     >>> triangle.edges
     EdgeView([(0, 1), (0, 2), (1, 2)])

@@ -36,19 +36,40 @@ def from_pyg(
 
     - `x` of integers, or with one-hot rows only (several columns), becomes node labels; any other
       `x` becomes node attributes. `edge_attr` likewise for edges.
-    - `node_label` and `edge_label` name other attributes of integers, such as `"z"`: each column is
-      a label of its own. `node_attributes` and `edge_attributes` name others of real numbers, such
-      as `["pos"]`.
-    - `node_labels` gives the names of labels. The last columns of `x`, one per name, must then be
-      one-hot, and those before them are attributes (as in `TUDataset`); or `x` holds integers that
-      index the names. `()` makes all of `x` attributes. `edge_labels` likewise for `edge_attr`.
     - `y` becomes the targets if it has one row per graph.
-    - `directed=None` means undirected if every edge of all graphs is listed in both directions.
-      Duplicate edges are merged; the first label is kept.
+    - Duplicate edges are merged; the first label is kept.
 
-    Raises `InputError`, naming the graph, for anything else, and `MissingExtraError` if PyTorch
-    Geometric is not installed.
+    Parameters
+    ----------
+    data : Any
+        A `Data`, `Batch`, dataset, loader or list of `Data`.
+    directed : bool | None, default=None
+        Whether edges have a direction. None: undirected if every edge of all graphs is listed in
+        both directions.
+    node_label : str | Sequence[str], default=()
+        Other integer attributes of nodes, such as `"z"`; each column is a label of its own.
+    node_attributes : Sequence[str], default=()
+        Other real attributes of nodes, such as `["pos"]`.
+    edge_label : str | Sequence[str], default=()
+        Other integer attributes of edges.
+    edge_attributes : Sequence[str], default=()
+        Other real attributes of edges.
+    node_labels : Names | None, default=None
+        The names of labels. The last columns of `x`, one per name, must then be one-hot, and those
+        before them are attributes (as in `TUDataset`); or `x` holds integers that index the names.
+        `()` makes all of `x` attributes.
+    edge_labels : Names | None, default=None
+        The same for `edge_attr`.
 
+    Raises
+    ------
+    InputError
+        For anything else; the message names the graph.
+    MissingExtraError
+        If PyTorch Geometric is not installed.
+
+    Examples
+    --------
     >>> import torch
     >>> from torch_geometric.data import Data
     >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), x=torch.eye(3))
@@ -105,6 +126,13 @@ def to_pyg(graphs: Graphs) -> list[Any]:
     and `edge_labels`, `from_pyg` restores the graphs. Raises `MissingExtraError` if PyTorch
     Geometric is not installed.
 
+    Parameters
+    ----------
+    graphs : Graphs
+        The graphs.
+
+    Examples
+    --------
     >>> two = Graphs.from_edge_lists([[(0, 1)], [(0, 1)]], node_labels=["C", "O", "C", "N"])
     >>> first, second = to_pyg(two)
     >>> second

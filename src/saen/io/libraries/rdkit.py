@@ -39,17 +39,30 @@ def from_rdkit(
 ) -> Graphs:
     """Build graphs from RDKit molecules, which are not modified: one node per atom.
 
-    `atom_labels` chooses the node labels: the atom in `smiles`, with aromaticity, charge and the
-    hydrogens of unusual valences (`c`, `[nH]`, `[N+]`), stereocentres (`C@R`) and the geometry of
-    double bonds (`C/Z`); or the `element` alone. Models choose what they read of the former: the
-    node labels `element` are the symbols, `node` all of it.
     Edge labels are bond types, such as `SINGLE`, `DOUBLE` and `AROMATIC`. Hydrogens are nodes only
     if the molecule has them as atoms. Isotopes and coordinates are ignored.
-    `targets` has one value per molecule.
 
-    Raises `InputError`, naming the molecule, for anything else, and `MissingExtraError` if RDKit
-    is not installed.
+    Parameters
+    ----------
+    molecules : Iterable[Any]
+        The molecules.
+    atom_labels : AtomLabels, default='smiles'
+        The node labels: the atom in `smiles`, with aromaticity, charge and the hydrogens of unusual
+        valences (`c`, `[nH]`, `[N+]`), stereocentres (`C@R`) and the geometry of double bonds
+        (`C/Z`); or the `element` alone. Models choose what they read of the former: the node labels
+        `element` are the symbols, `node` all of it.
+    targets : ArrayLike | None, default=None
+        One target per molecule.
 
+    Raises
+    ------
+    InputError
+        For anything else; the message names the molecule.
+    MissingExtraError
+        If RDKit is not installed.
+
+    Examples
+    --------
     >>> from rdkit import Chem
     >>> graphs = from_rdkit([Chem.MolFromSmiles("CC(=O)O")], targets=["acid"])
     >>> graphs
@@ -100,9 +113,24 @@ def from_smiles(
 ) -> Graphs:
     """Build graphs from SMILES, one string per molecule; see `from_rdkit`.
 
-    Raises `InputError` with position, text and reason for an invalid string, and
-    `MissingExtraError` if RDKit is not installed.
+    Parameters
+    ----------
+    smiles : Iterable[str]
+        One SMILES string per molecule.
+    targets : ArrayLike | None, default=None
+        One target per molecule.
+    atom_labels : AtomLabels, default='smiles'
+        The node labels; see `from_rdkit`.
 
+    Raises
+    ------
+    InputError
+        With position, text and reason for an invalid string.
+    MissingExtraError
+        If RDKit is not installed.
+
+    Examples
+    --------
     >>> from_smiles(["CCO", "c1ccccc1"]).edge_labels.tolist()[:6]
     ['SINGLE', 'SINGLE', 'SINGLE', 'SINGLE', 'AROMATIC', 'AROMATIC']
     >>> from_smiles(["CCO", "C=O=C"])  # doctest: +ELLIPSIS
@@ -128,9 +156,20 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
     valence (`[O-]` becomes `OH`), and an invalid result is an error. Attributes and targets are
     not converted.
 
-    Raises `InputError`, naming the graph, if it is not a molecule, and `MissingExtraError` if
-    RDKit is not installed.
+    Parameters
+    ----------
+    graphs : Graphs
+        Graphs with the labels that `from_rdkit` writes.
 
+    Raises
+    ------
+    InputError
+        If it is not a molecule; the message names the graph.
+    MissingExtraError
+        If RDKit is not installed.
+
+    Examples
+    --------
     >>> from rdkit import Chem
     >>> [nitromethane] = to_rdkit(from_smiles(["C[N+](=O)[O-]"], atom_labels="smiles"))
     >>> Chem.MolToSmiles(nitromethane)
@@ -217,8 +256,20 @@ def murcko_scaffolds(smiles: Iterable[str]) -> NDArray[np.str_]:
     Molecules without rings share the empty scaffold. As groups of a cross-validation, scaffolds
     keep molecules of one series on one side of a split.
 
-    Raises `InputError` for SMILES that RDKit cannot read, and `MissingExtraError` without RDKit.
+    Parameters
+    ----------
+    smiles : Iterable[str]
+        One SMILES string per molecule.
 
+    Raises
+    ------
+    InputError
+        For SMILES that RDKit cannot read.
+    MissingExtraError
+        Without RDKit.
+
+    Examples
+    --------
     >>> murcko_scaffolds(["CCO", "Cc1ccccc1", "Oc1ccccc1"]).tolist()
     ['', 'c1ccccc1', 'c1ccccc1']
     """

@@ -26,15 +26,30 @@ def from_scipy(
 ) -> Graphs:
     """Build from one square sparse adjacency matrix per graph; the matrices are not modified.
 
-    Any sparse format works. A non-zero entry (i, j) is an edge from i to j; stored zeros are not
-    edges, and repeated entries are summed first, as scipy does. The pattern of an undirected graph
-    must be symmetric. The values are ignored unless `weights=True`, which keeps them as
-    `edge_attributes` with one column (the two directions of an edge may differ).
+    Stored zeros are not edges, and repeated entries are summed first, as scipy does.
 
-    `node_labels` has one sequence per matrix, `targets` one value per matrix.
+    Parameters
+    ----------
+    matrices : Iterable[Any]
+        Square sparse matrices in any format, one per graph. A non-zero entry (i, j) is an edge from
+        i to j.
+    node_labels : Sequence[ArrayLike] | None, default=None
+        One sequence of labels per matrix.
+    targets : ArrayLike | None, default=None
+        One target per matrix.
+    directed : bool, default=False
+        Whether edges have a direction; otherwise the pattern must be symmetric.
+    weights : bool, default=False
+        Whether to keep the values as `edge_attributes` with one column (the two directions of an
+        edge may differ).
 
-    Raises `InputError`, naming the graph, for anything else.
+    Raises
+    ------
+    InputError
+        For anything else; the message names the graph.
 
+    Examples
+    --------
     >>> from scipy import sparse
     >>> path = sparse.csr_array([[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]])
     >>> from_scipy([path, path], node_labels=[["a", "b", "a"]] * 2)
@@ -73,14 +88,25 @@ def from_scipy(
 def to_scipy(graphs: Graphs, *, weights: bool = False) -> list[sparse.csr_array[Any]]:
     """Convert each graph to a square adjacency matrix in CSR: 1 for an edge from row to column.
 
-    With `weights=True` the values are the one column of `edge_attributes`. A matrix has no labels
-    or targets: pass `[graph.node_labels for graph in graphs]` and `graphs.targets` to `from_scipy`
-    to restore the graphs. Edge labels, node attributes and further edge attributes are not
-    converted.
+    A matrix has no labels or targets: pass `[graph.node_labels for graph in graphs]` and
+    `graphs.targets` to `from_scipy` to restore the graphs. Edge labels, node attributes and further
+    edge attributes are not converted.
 
-    Raises `InputError` if the weights are not one column, or one of them is 0, which would not be
-    an edge in a sparse matrix.
+    Parameters
+    ----------
+    graphs : Graphs
+        The graphs.
+    weights : bool, default=False
+        Whether the values are the one column of `edge_attributes`, instead of 1.
 
+    Raises
+    ------
+    InputError
+        If the weights are not one column, or one of them is 0, which would not be an edge in a
+        sparse matrix.
+
+    Examples
+    --------
     >>> [path] = to_scipy(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
     >>> path.toarray()
     array([[0, 1, 0],

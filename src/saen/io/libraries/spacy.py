@@ -25,12 +25,26 @@ def from_spacy(
 ) -> Documents:
     """Build from parsed spaCy documents, as `nlp.pipe(texts)` returns them.
 
-    `word` says what to read as the word: its `form`, its `lemma` or its part of speech (`upos`);
-    forms and lemmas are converted to `lowercase`. Edges go from head to dependent, labelled by
-    `token.dep_`. `targets` has one value per document.
+    Edges go from head to dependent, labelled by `token.dep_`.
 
-    Raises `InputError`, naming the document, if there are no sentences or no dependencies: the
-    pipeline needs a parser.
+    Parameters
+    ----------
+    docs : Iterable[Any]
+        Parsed documents.
+    word : WordColumn, default='form'
+        What to read as the word: its `form`, its `lemma` or its part of speech (`upos`).
+    lowercase : bool, default=True
+        Whether to convert forms and lemmas to lower case.
+    targets : ArrayLike | None, default=None
+        One target per document.
+    name : str, default=''
+        The name of the dataset.
+
+    Raises
+    ------
+    InputError
+        If there are no sentences or no dependencies: the pipeline needs a parser; the message names
+        the document.
     """
     if word not in COLUMNS:
         raise InputError(f"word must be one of {', '.join(COLUMNS)}, not {word!r}")

@@ -41,8 +41,20 @@ def stdlib_functions(packages: Sequence[str] = PACKAGES, n_per_package: int = 20
     statements are skipped. At most `n_per_package` functions are taken from each package, evenly
     spaced over its files, so that the same Python gives the same functions.
 
-    Raises `DatasetNotFoundError` if the sources of a package are not installed.
+    Parameters
+    ----------
+    packages : Sequence[str], default=PACKAGES
+        Names of packages of the standard library.
+    n_per_package : int, default=200
+        How many functions to take from each package, at most.
 
+    Raises
+    ------
+    DatasetNotFoundError
+        If the sources of a package are not installed.
+
+    Examples
+    --------
     >>> functions = stdlib_functions(["json", "queue"], n_per_package=2)
     >>> functions  # doctest: +ELLIPSIS
     NestedData(stdlib-functions: ... statements → 4 functions; 2 classes)

@@ -64,8 +64,26 @@ def generate_threads(
     the same habits for every seed and every number of classes. The same arguments give the same
     graphs.
 
-    Raises `InputError` for invalid arguments.
+    Parameters
+    ----------
+    n_graphs : int, default=300
+        The number of graphs.
+    n_classes : int, default=2
+        The number of classes, up to 20.
+    average_nodes : float, default=60
+        The number of nodes around which sizes are distributed.
+    seed : int, default=0
+        Random seed.
+    name : str, default='threads'
+        The name of the dataset.
 
+    Raises
+    ------
+    InputError
+        For invalid arguments.
+
+    Examples
+    --------
     >>> threads = generate_threads(40, average_nodes=25, seed=7)
     >>> threads.summary()["classes"]
     {'discussion': 20, 'questions': 20}

@@ -62,8 +62,20 @@ _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 def save(data: Storable, path: str | Path) -> int:
     """Write data, a hierarchy or a compressed hierarchy to a file; returns its size in bytes.
 
-    Raises `FileError` if the file cannot be written.
+    Parameters
+    ----------
+    data : Storable
+        Data, a hierarchy or a compressed hierarchy.
+    path : str | Path
+        The file to write.
 
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+
+    Examples
+    --------
     >>> from saen import Graphs, load
     >>> folder = getfixture("tmp_path")
     >>> graphs = Graphs.from_edge_lists([[(0, 1)]])

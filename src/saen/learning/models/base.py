@@ -149,7 +149,15 @@ class Learner(ABC):
         return "cpu"
 
     def first_stage(self, data: Decompositions, train: Ints) -> Learner | None:
-        """A cheaper learner whose work is part of this one's, if there is any."""
+        """A cheaper learner whose work is part of this one's, if there is any.
+
+        Parameters
+        ----------
+        data : Decompositions
+            The data.
+        train : Ints
+            Indices of the training examples.
+        """
         return None
 
     @property
@@ -159,10 +167,26 @@ class Learner(ABC):
 
     @abstractmethod
     def start(self, study: Study, folds: Sequence[Fold]) -> Callable[[], Results]:
-        """Begin to fit folds; the result is a function that waits for it."""
+        """Begin to fit folds; the result is a function that waits for it.
+
+        Parameters
+        ----------
+        study : Study
+            Data, targets, seed and what else the folds share.
+        folds : Sequence[Fold]
+            What to train and to test on.
+        """
 
     def fit(self, study: Study, folds: Sequence[Fold]) -> list[FoldResult]:
-        """Fit every fold; raises `DivergenceError` if a training diverges."""
+        """Fit every fold; raises `DivergenceError` if a training diverges.
+
+        Parameters
+        ----------
+        study : Study
+            Data, targets, seed and what else the folds share.
+        folds : Sequence[Fold]
+            What to train and to test on.
+        """
         done: list[FoldResult] = []
         for result in self.start(study, folds)():
             if isinstance(result, DivergenceError):
@@ -172,14 +196,30 @@ class Learner(ABC):
 
     @abstractmethod
     def cost(self, study: Study, folds: Sequence[Fold]) -> Cost:
-        """A forecast of what `fit` takes."""
+        """A forecast of what `fit` takes.
+
+        Parameters
+        ----------
+        study : Study
+            Data, targets, seed and what else the folds share.
+        folds : Sequence[Fold]
+            What to train and to test on.
+        """
 
     def scored_by(self, metric: Metric) -> Learner:
         """The same, with this metric where scores decide anything."""
         return self
 
     def peek(self, study: Study, folds: Sequence[Fold]) -> tuple[list[FoldResult], int]:
-        """The folds at the epoch at which their mean test accuracy is best, and that epoch."""
+        """The folds at the epoch at which their mean test accuracy is best, and that epoch.
+
+        Parameters
+        ----------
+        study : Study
+            Data, targets, seed and what else the folds share.
+        folds : Sequence[Fold]
+            What to train and to test on.
+        """
         raise InputError("there is no epoch to choose: peek is for networks of one epoch or more")
 
     @abstractmethod
@@ -187,14 +227,30 @@ class Learner(ABC):
         """What two learners that do the same have in common, as JSON."""
 
     def identical(self, data: Decompositions, train: Ints) -> Ints:
-        """Equal numbers for examples that look identical to the models, (n,)."""
+        """Equal numbers for examples that look identical to the models, (n,).
+
+        Parameters
+        ----------
+        data : Decompositions
+            The data.
+        train : Ints
+            Indices of the training examples.
+        """
         top = data.decomposed(self.spec, train).compressed.top
         known = data.features()
         return with_features(top, None if known is None else known.values)
 
     @abstractmethod
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
-        """What is tried for these training examples: the learner itself, or those of a blend."""
+        """What is tried for these training examples: the learner itself, or those of a blend.
+
+        Parameters
+        ----------
+        data : Decompositions
+            The data.
+        train : Ints
+            Indices of the training examples.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,20 +358,43 @@ class Fitted(ABC):
 
     @abstractmethod
     def embed(self, data: Decompositions, level: int | None = None) -> Floats:
-        """Vectors of the objects of a level, None for the examples."""
+        """Vectors of the objects of a level, None for the examples.
+
+        Parameters
+        ----------
+        data : Decompositions
+            The examples.
+        level : int | None, default=None
+            The level, 0 for the bottom. None: the examples.
+        """
 
     @abstractmethod
     def explained(
         self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None
     ) -> Explained:
-        """Of one example what its objects contribute to Σ weights · outputs, in the unit of y.
+        """What the objects of one example contribute to Σ weights · outputs, in the unit of y.
 
-        `data` are the example, for its features; without it, these are average.
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            The example.
+        weights : Floats
+            Weights of the outputs.
+        data : Decompositions | None, default=None
+            The example with its features. None: average features.
         """
 
     @abstractmethod
     def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
-        """For each of some weights, what the entries of the top add to Σ weights · outputs."""
+        """For each of some weights, what the entries of the top add to Σ weights · outputs.
+
+        Parameters
+        ----------
+        compressed : Compressed
+            The examples.
+        weights : Sequence[Floats]
+            Weights of the outputs, once per sum.
+        """
 
     @property
     @abstractmethod
@@ -331,7 +410,15 @@ class Fitted(ABC):
         return
 
     def compress(self, data: Decompositions, *, lower_inverse: bool = False) -> Compressed:
-        """New data as the model reads them; see `Decompositions.like`."""
+        """New data as the model reads them; see `Decompositions.like`.
+
+        Parameters
+        ----------
+        data : Decompositions
+            The examples.
+        lower_inverse : bool, default=False
+            Whether to keep the unique object of every object below the top level, too.
+        """
         return data.like(self.decomposition, self.schema, lower_inverse=lower_inverse)
 
     # -- files ------------------------------------------------------------------------------
@@ -343,7 +430,15 @@ class Fitted(ABC):
     @classmethod
     @abstractmethod
     def unpack(cls, document: dict[str, Any], tensors: Mapping[str, Array]) -> Fitted:
-        """The model; raises `InputError` for what `pack` never gives."""
+        """The model; raises `InputError` for what `pack` never gives.
+
+        Parameters
+        ----------
+        document : dict[str, Any]
+            What `pack` gave, without arrays.
+        tensors : Mapping[str, Array]
+            The arrays by name.
+        """
 
     def _pack_common(self) -> tuple[dict[str, Any], dict[str, Array]]:
         schema, tensors = pack_hierarchy(self.schema)
