@@ -71,9 +71,12 @@ def test_help_and_usage_errors_import_no_arrays_tables_or_networks() -> None:
 def test_no_command_needs_arrays_tables_or_networks_to_show_its_help() -> None:
     modules = imported(
         "from saen.cli.app import Commands\nfrom saen.cli.lazy import load_command\n"
-        "[load_command(name) for name in Commands.summaries]"
+        "[load_command(name) for panel in Commands.panels.values() for name in panel]"
     )
-    assert {f"saen.cli.{name}" for name in Commands.summaries} <= modules
+    assert {
+        f"saen.cli.{name}"
+        for name in [name for panel in Commands.panels.values() for name in panel]
+    } <= modules
     assert not modules & (NETWORKS | TABLES | ARRAYS | {"matplotlib"})
 
 
@@ -130,10 +133,13 @@ def test_completion_of_commands_imports_none_of_them() -> None:
     assert not modules & {"saen.cli.train", "numpy"}
 
 
-@pytest.mark.parametrize("name", Commands.summaries)
+SUMMARIES = {name: line for panel in Commands.panels.values() for name, line in panel.items()}
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
 def test_a_command_is_listed_by_the_first_sentence_of_its_help(name: str) -> None:
     first, *_ = load_command(name).help.split("\n\n")
-    assert " ".join(first.split()) == Commands.summaries[name]
+    assert " ".join(first.split()) == SUMMARIES[name]
 
 
 def test_every_module_with_a_command_is_listed() -> None:
@@ -141,6 +147,6 @@ def test_every_module_with_a_command_is_listed() -> None:
     modules = {
         file.stem
         for file in folder.glob("*.py")
-        if "\ndef command(" in (text := file.read_text("utf-8")) or "\n@app.command()" in text
+        if "\ndef command(" in (text := file.read_text("utf-8")) or "\n@app.command(" in text
     }
-    assert modules == set(Commands.summaries)
+    assert modules == set(SUMMARIES)

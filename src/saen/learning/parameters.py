@@ -114,6 +114,7 @@ def _type_of(argument: Field[Any]) -> str:
             words.append(_TYPES[each])
         else:
             words.append(each.__name__ if isinstance(each, type) else str(each))
+    words.sort(key=lambda word: word.startswith("{"))  # names after types
     return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
