@@ -68,7 +68,7 @@ class FileError(SaenError):
         place = f"{path}, line {line}" if line is not None else f"{path}"
         super().__init__(" ".join(f"{place}: {message}".splitlines()))
         self.reason = message
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self.line = line
         self.record = record
 

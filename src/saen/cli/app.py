@@ -66,7 +66,7 @@ saen demo makes a small example and walks through these in less than a minute.
 saen --help lists all commands, saen COMMAND --help their options."""
 
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     cls=Commands,
     invoke_without_command=True,
     pretty_exceptions_enable=False,

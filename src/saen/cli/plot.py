@@ -11,7 +11,7 @@ from saen.cli import options
 from saen.cli.output import print_json, print_line
 from saen.cli.panels import Command
 
-app = typer.Typer(no_args_is_help=True, help="Plot what other commands wrote.")
+app: typer.Typer = typer.Typer(no_args_is_help=True, help="Plot what other commands wrote.")
 
 
 @app.command(cls=Command)

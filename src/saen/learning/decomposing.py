@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,9 +32,9 @@ from saen.learning import auto
 from saen.learning.features import GIVEN, RDKIT, Features, with_features
 from saen.learning.parameters import HasMethods, Parameters, StrOptions, parameter
 
-Data = Any
-"""What a decomposition takes (graphs of any library, documents, nested data), a `Hierarchy`, or
-`Decompositions` of one of these."""
+Data = Collection | Hierarchy | Iterable[Any]
+"""`Graphs`, `Documents`, `NestedData`, `Decompositions` of one of these, a `Hierarchy`, or graphs
+of another library (networkx, PyTorch Geometric, RDKit)."""
 
 
 @dataclass(frozen=True)

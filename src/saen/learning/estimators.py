@@ -13,14 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
-    TransformerMixin,
-    is_regressor,
-)
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Floats, segment_ids
@@ -67,6 +60,13 @@ from saen.learning.parameters import (
     validate,
 )
 from saen.learning.problem import Problem, as_numbers, given
+from saen.learning.sklearn_types import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 from saen.learning.splits import Fold
 from saen.network.devices import choose_device
 from saen.network.settings import History

@@ -135,7 +135,7 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     return estimator
 
 
-def _use_vectors(estimator: Estimator, vectors: Path, path: str | Path) -> None:
+def _use_vectors(estimator: Any, vectors: Path, path: str | Path) -> None:
     """Let the members of a model read their word vectors from a file."""
     models = {id(each): each for each in [estimator.fitted_, *(
         member.model for member in estimator.fitted_.members)]}  # fmt: skip

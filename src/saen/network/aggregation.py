@@ -59,7 +59,7 @@ class DenseRows(Aggregation):
         self.n_parents, self.n_roles = relation.n_parents, relation.n_roles
         rows = segment_ids(relation.indptr) * self.n_roles + relation.roles.astype(np.int64)
         shape = (self.n_parents * self.n_roles, relation.n_parts)
-        self.matrix = _matrix(relation, rows, relation.parts, shape, dtype, device)
+        self.matrix: SparseMatrix = _matrix(relation, rows, relation.parts, shape, dtype, device)
 
     def aggregate(self, h: Tensor) -> Tensor:
         """a_l, (n, roles, M, d)."""
@@ -90,14 +90,16 @@ class NonEmptyRows(Aggregation):
         n, n_roles = relation.n_parents, relation.n_roles
         pairs = np.flatnonzero(nonempty_pairs(relation))
         shape = (len(pairs), relation.n_parts)
-        self.matrix = _matrix(relation, entry_rows(relation), relation.parts, shape, dtype, device)
-        self.parents = torch.from_numpy(pairs % n).to(device)
-        self.rows_per_role = np.bincount(pairs // n, minlength=n_roles).tolist()
+        self.matrix: SparseMatrix = _matrix(
+            relation, entry_rows(relation), relation.parts, shape, dtype, device
+        )
+        self.parents: Tensor = torch.from_numpy(pairs % n).to(device)
+        self.rows_per_role: list[int] = np.bincount(pairs // n, minlength=n_roles).tolist()
         ones = np.ones(len(pairs))
         sum_roles = sparse.csr_array(
             (ones, (pairs % n, np.arange(len(pairs)))), shape=(n, len(pairs))
         )
-        self.sum_roles = SparseMatrix.from_scipy(sum_roles, dtype, device)
+        self.sum_roles: SparseMatrix = SparseMatrix.from_scipy(sum_roles, dtype, device)
 
     def aggregate(self, h: Tensor) -> Tensor:
         """a_l without its empty rows, (P, M, d)."""
@@ -149,7 +151,7 @@ class ProjectFirst(Aggregation):
         shape = (relation.n_parents, self.n_roles * self.n_parts)
         rows = segment_ids(relation.indptr)
         columns = roles * self.n_parts + parts
-        self.matrix = _matrix(relation, rows, columns, shape, dtype, device)
+        self.matrix: SparseMatrix = _matrix(relation, rows, columns, shape, dtype, device)
         self._count_moments: tuple[Tensor, Tensor] | None = None
 
     def aggregate(self, h: Tensor) -> Tensor:
@@ -301,8 +303,8 @@ class RunningMoments(nn.Module):
     mean: Tensor
     variance: Tensor
     started: Tensor
-    momentum = 0.1
-    epsilon = EPSILON
+    momentum: float = 0.1
+    epsilon: float = EPSILON
 
     def __init__(self, level: int, n_models: int, n_roles: int, width: int) -> None:
         super().__init__()

@@ -54,8 +54,8 @@ class TrainedNetworks:
     def __init__(self, architecture: Architecture, state: Mapping[str, Array]) -> None:
         check_state(architecture, state)
         self.architecture, self.state = architecture, state
-        self.n_models = len(state["levels.0.bias"])
-        self.dtype = state["levels.0.bias"].dtype
+        self.n_models: int = len(state["levels.0.bias"])
+        self.dtype: np.dtype[Any] = state["levels.0.bias"].dtype
         self._levels = [self._level(level) for level in range(1, len(architecture.layers))]
 
     @classmethod

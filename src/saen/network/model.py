@@ -73,10 +73,10 @@ class SAEN(nn.Module):
         super().__init__()
         compute_after_fork()
         self.architecture = architecture
-        self.n_models = len(seeds)
+        self.n_models: int = len(seeds)
         if not seeds:
             raise InputError("a network needs at least one seed")
-        self.depth = len(architecture.roles)
+        self.depth: int = len(architecture.roles)
         levels = [Level(architecture, level, self.n_models) for level in range(1, self.depth + 1)]
         self.levels = nn.ModuleList([BottomLevel(architecture, self.n_models), *levels])
         self.to(dtype)
@@ -295,10 +295,10 @@ class BottomLevel(nn.Module):
             self.table = nn.Parameter(torch.empty(n_models, architecture.labels + 1, size))
         if architecture.vectors:
             self.map = nn.Parameter(torch.empty(n_models, architecture.vectors, size))
-        self.bias = nn.Parameter(torch.empty(n_models, size))
-        self.norm = RunningMoments(0, n_models, 1, architecture.vectors)
-        self.normalised = architecture.normalization == "batch" and architecture.vectors > 0
-        self.layers = LaterLayers(architecture, 0, n_models)
+        self.bias: nn.Parameter = nn.Parameter(torch.empty(n_models, size))
+        self.norm: RunningMoments = RunningMoments(0, n_models, 1, architecture.vectors)
+        self.normalised: bool = architecture.normalization == "batch" and architecture.vectors > 0
+        self.layers: LaterLayers = LaterLayers(architecture, 0, n_models)
         # The last column is for code -1, a value outside the vocabulary: unseen.
         entries = torch.arange(architecture.labels + 1).repeat(n_models, 1)
         entries[:, -1] = architecture.labels + 1
@@ -341,13 +341,15 @@ class Level(nn.Module):
 
     def __init__(self, architecture: Architecture, level: int, n_models: int) -> None:
         super().__init__()
-        self.n_roles = architecture.roles[level - 1]
+        self.n_roles: int = architecture.roles[level - 1]
         self.below, size = architecture.layers[level - 1][-1], architecture.layers[level][0]
-        self.weight = nn.Parameter(torch.empty(n_models, self.n_roles * self.below, size))
-        self.bias = nn.Parameter(torch.empty(n_models, size))
-        self.normalised = architecture.normalization == "batch"
-        self.norm = RunningMoments(level, n_models, self.n_roles, self.below)
-        self.layers = LaterLayers(architecture, level, n_models)
+        self.weight: nn.Parameter = nn.Parameter(
+            torch.empty(n_models, self.n_roles * self.below, size)
+        )
+        self.bias: nn.Parameter = nn.Parameter(torch.empty(n_models, size))
+        self.normalised: bool = architecture.normalization == "batch"
+        self.norm: RunningMoments = RunningMoments(level, n_models, self.n_roles, self.below)
+        self.layers: LaterLayers = LaterLayers(architecture, level, n_models)
         self.register_buffer("seen", torch.ones(self.n_roles, n_models, dtype=torch.bool))
 
     def forward(
@@ -421,10 +423,10 @@ class LaterLayers(nn.Module):
 
     def __init__(self, architecture: Architecture, level: int, n_models: int) -> None:
         super().__init__()
-        self.slope = architecture.negative_slope
-        self.dropout = architecture.dropout if level else 0.0
-        self.is_top = level == len(architecture.roles)
-        self.ends_linear = self.is_top and not architecture.output_activation
+        self.slope: float = architecture.negative_slope
+        self.dropout: float = architecture.dropout if level else 0.0
+        self.is_top: bool = level == len(architecture.roles)
+        self.ends_linear: bool = self.is_top and not architecture.output_activation
         pairs = list(pairwise(architecture.layers[level]))
         self.weights = nn.ParameterList(
             [nn.Parameter(torch.empty(n_models, i, o)) for i, o in pairs]

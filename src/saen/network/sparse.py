@@ -44,7 +44,7 @@ class SparseMatrix:
         transpose_of: SparseMatrix | None = None,
     ) -> None:
         self.csr, self.n_blocks, self.first = csr, n_blocks, first
-        self.starts = [csr.crow_indices()] if starts is None else starts
+        self.starts: Starts = [csr.crow_indices()] if starts is None else starts
         self._transpose_of = transpose_of
         self._transposed: tuple[Tensor, int, int, Starts] | None = None
 

@@ -27,7 +27,7 @@ class RelationTensors:
         self.n_roles, self.n_entries = relation.n_roles, relation.n_entries
         n_pairs = self.n_roles * self.n_parents
         n_nonempty = int(np.count_nonzero(nonempty_pairs(relation)))
-        self.skips_empty_rows = n_nonempty < MIN_FILL_RATIO * n_pairs
+        self.skips_empty_rows: bool = n_nonempty < MIN_FILL_RATIO * n_pairs
         self.n_rows = n_nonempty
 
     @cached_property
@@ -59,7 +59,7 @@ class HierarchyTensors:
             self.codes = torch.from_numpy(attributes.codes.astype(np.int64)).to(device)
         if attributes.vectors is not None:
             self.vectors = torch.from_numpy(attributes.vectors.copy()).to(device, dtype)
-        self.relations = [
+        self.relations: list[RelationTensors] = [
             RelationTensors(relation, dtype, device) for relation in hierarchy.relations
         ]
         if isinstance(data, Compressed):

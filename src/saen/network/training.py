@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -245,21 +246,23 @@ class Adam:
     Moments are kept as (M, P) for the P parameters of one model; steps are counted per model.
     """
 
-    betas = (0.9, 0.999)
-    epsilon = 1e-6
+    betas: ClassVar[tuple[float, float]] = (0.9, 0.999)
+    epsilon: ClassVar[float] = 1e-6
 
     def __init__(self, network: SAEN, weight_decay: float = 0.0) -> None:
-        self.parameters = list(network.parameters())
-        self.sizes = [parameter[0].numel() for parameter in self.parameters]
+        self.parameters: list[Tensor] = list(network.parameters())
+        self.sizes: list[int] = [parameter[0].numel() for parameter in self.parameters]
         dtype, device = network.dtype, network.device
-        self.mean = torch.zeros(network.n_models, sum(self.sizes), dtype=dtype, device=device)
-        self.square = torch.zeros_like(self.mean)
-        self.steps = torch.zeros(network.n_models, dtype=torch.float64, device=device)
+        self.mean: Tensor = torch.zeros(
+            network.n_models, sum(self.sizes), dtype=dtype, device=device
+        )
+        self.square: Tensor = torch.zeros_like(self.mean)
+        self.steps: Tensor = torch.zeros(network.n_models, dtype=torch.float64, device=device)
         decays = [
             torch.full((size,), weight_decay if parameter.ndim == 3 else 0.0, dtype=dtype)
             for size, parameter in zip(self.sizes, self.parameters, strict=True)
         ]
-        self.decay = torch.cat(decays).to(device) if weight_decay else None
+        self.decay: Tensor | None = torch.cat(decays).to(device) if weight_decay else None
 
     @torch.no_grad()
     def step(self, gradients: tuple[Tensor, ...], rate: Tensor, active: Tensor) -> None:

@@ -573,23 +573,23 @@ class ParquetRows:
         types = self._arrow.types
         data = read_bytes(path) if whole else None
         self.path = path
-        self.n_bytes = path.stat().st_size if data is None else len(data)
+        self.n_bytes: int = path.stat().st_size if data is None else len(data)
         if not self.n_bytes:
             raise FileError("the file is empty", path=path)
         with _invalid_parquet(path):
             arrow = self._arrow
             source = arrow.OSFile(str(path)) if data is None else arrow.BufferReader(data)
             schema = parquet.read_schema(source)
-            self.columns = _names(schema.names, path)
+            self.columns: tuple[str, ...] = _names(schema.names, path)
             self._stored = dict(zip(self.columns, schema.names, strict=True))
-            self.spelling = _spelling(schema.names)
+            self.spelling: Mapping[str, str] = _spelling(schema.names)
             texts = [f.name for f in schema if _is_text(types, f.type)]
-            self.texts = frozenset(
+            self.texts: frozenset[str] = frozenset(
                 column
                 for column, field in zip(self.columns, schema, strict=True)
                 if types.is_boolean(field.type) or _is_text(types, field.type)
             )
-            self.never_integers = frozenset(
+            self.never_integers: frozenset[str] = frozenset(
                 column
                 for column, field in zip(self.columns, schema, strict=True)
                 if not types.is_integer(field.type)
