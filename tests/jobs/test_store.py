@@ -12,6 +12,8 @@ import pytest
 from filelock import FileLock
 
 from saen.errors import FileError
+from saen.jobs.evaluate import Protocol, evaluate_dataset
+from saen.jobs.job import Job
 from saen.jobs.store import open_run
 
 HOLD = """
@@ -69,3 +71,30 @@ def test_a_file_system_without_locks_is_named(
     monkeypatch.setattr(FileLock, "acquire", acquire)
     with pytest.raises(FileError, match=message), open_run(tmp_path, {}):
         pass
+
+
+@pytest.mark.parametrize("preset", ["counts", "network"])
+def test_a_damaged_file_of_a_run_comes_with_what_to_remove(tmp_path: Path, preset: str) -> None:
+    overrides = {"epochs": 1, "inner_folds": 0} if preset == "network" else {}
+    job, protocol = Job("threads", preset, overrides), Protocol(repeats=1, folds=2)
+    whole = evaluate_dataset(job, protocol, tmp_path)
+    damaged = sorted(tmp_path.glob("*.saen"))[0]
+    content = damaged.read_bytes()
+    for changed in (content[:-1] + bytes([content[-1] ^ 1]), content[: len(content) // 2], b""):
+        damaged.write_bytes(changed)
+        with pytest.raises(FileError, match=r"remove this file and run the same command") as raised:
+            evaluate_dataset(job, protocol, tmp_path)
+        assert raised.value.path == damaged
+    damaged.unlink()
+    again = evaluate_dataset(job, protocol, tmp_path)
+    assert (again.evaluation.outputs == whole.evaluation.outputs).all()
+    settings = tmp_path / "settings.json"
+    settings.write_text(settings.read_text().replace("threads", "other"))
+    with pytest.raises(FileError, match=r"or remove .* if a run of saen left it"):
+        evaluate_dataset(job, protocol, tmp_path)
+
+
+def test_a_full_disk_is_no_reason_to_remove_a_file(tmp_path: Path) -> None:
+    full = FileError("cannot be written (No space left)", path=tmp_path / "run" / "settings.json")
+    with pytest.raises(FileError, match=r"No space left\)$"), open_run(tmp_path / "run", {}):
+        raise full

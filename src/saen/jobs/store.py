@@ -40,11 +40,13 @@ def open_run(
 
     `settings` decide how the run ends; they are written when the run starts and compared when it
     continues. With `anew`, a run of other settings is replaced by this one. A folder with files
-    that are not a run's is refused, whatever their names. The lock is the operating system's: it
-    ends with the process, however that dies, and the file `.lock` that stays means nothing.
+    that are not a run's is refused, whatever their names. What is wrong with a file of the run, now
+    or in the block, comes with what to remove. The lock is the operating system's: it ends with the
+    process, however that dies, and the file `.lock` that stays means nothing.
     """
     path = make_folder(folder)
-    _refuse_foreign(path)
+    with _naming_what_to_remove(path):
+        _refuse_foreign(path)
     lock = FileLock(path / ".lock")
     try:
         lock.acquire(timeout=0)
@@ -70,9 +72,25 @@ def open_run(
                 file.unlink()
         if not kept.exists():
             write_json(kept, settings, sealed=True)
-        yield path
+        with _naming_what_to_remove(path):
+            yield path
     finally:
         lock.release()
+
+
+@contextmanager
+def _naming_what_to_remove(folder: Path) -> Iterator[None]:
+    """Add to an error about a file of a run that its command makes it again, once it is gone."""
+    try:
+        yield
+    except FileError as error:
+        own = error.path.parent.absolute() == folder.absolute()
+        if not own or error.reason.startswith("cannot be") or not error.path.is_file():
+            raise
+        advice = "remove this file and run the same command again"
+        if error.path.name == SETTINGS:  # of another program, perhaps
+            advice = f"choose another folder, or remove {folder} if a run of saen left it"
+        raise FileError(f"{error.reason}; {advice}", path=error.path) from None
 
 
 def has_begun(folder: Path) -> bool:
