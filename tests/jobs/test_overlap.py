@@ -9,6 +9,7 @@ import saen
 from saen.errors import InputError
 from saen.jobs.evaluate import Protocol, evaluate_dataset
 from saen.jobs.job import Job
+from saen.jobs.train import train_model
 from saen.jobs.validate import validate_dataset
 from saen.report.summaries import describe_evaluation
 
@@ -88,3 +89,12 @@ def test_overlapping_graphs_stay_in_one_fold(shared, by):
     kinds = evaluation.same if by == "duplicates" else saen.overlap(shared[0]).split(12)
     for train, test in evaluation.splits[0]:
         assert not np.isin(kinds[test], kinds[train]).any()
+
+
+def test_overlapping_graphs_stay_in_one_inner_fold_of_a_training(shared, tmp_path):
+    report = train_model(Job(str(shared[1]), "counts"), tmp_path / "m.saen", groups="overlap")
+    kinds = saen.overlap(shared[0]).split(12)
+    assert len(np.unique(kinds)) < 110
+    assert report.evaluation is not None
+    together = np.unique(np.column_stack([kinds, report.evaluation.fold_of[0]]), axis=0)
+    assert len(together) == len(np.unique(kinds))
