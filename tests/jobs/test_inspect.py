@@ -119,7 +119,7 @@ def test_inspect_blends(threads: Graphs, tmp_path: Path) -> None:
     found = run("inspect", tmp_path / "b.saen")
     assert (found["kind"], found["estimator"]) == ("model", "Classifier")
     assert found["classes"] == ["discussion", "questions"]
-    assert [(each["name"], each["weight"], each["score"]) for each in found["members"]] == [
+    assert [(each["candidate"], each["weight"], each["score"]) for each in found["members"]] == [
         (each.name, each.weight, each.score) for each in model.members_
     ]
     assert {each["decomposition"] for each in found["members"]} == {"neighbourhoods", "ego"}

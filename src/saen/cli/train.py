@@ -81,7 +81,7 @@ def command(
     from saen.learning.decomposing import is_compressed
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
-    from saen.report.summaries import describe_estimate, describe_model, describe_times
+    from saen.report.summaries import describe_estimate, describe_times
 
     if page is not None:
         if is_compressed(data):
@@ -107,7 +107,7 @@ def command(
         print_json(result.to_json())
         return
     print_tried(result.model.tried_, result.inner_metric)
-    model = f"{describe_model(result.model)}, trained on all {result.facts.structures:,}"
+    model = f"{result.model.fitted_.in_words}, trained on all {result.facts.structures:,}"
     print_lines(
         {
             "saved": f"{result.path} ({human_bytes(result.bytes)}): {model}",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from saen.decompositions.registry import UnknownDecompositionError
 from saen.errors import FileError
 from saen.io.embeddings import open_npy
 from saen.io.store import container
 from saen.io.store.container import Header
 from saen.io.store.shards import is_shards, read_shards
+from saen.learning.models.base import Fitted
+from saen.learning.models.blend import unpack_fitted
 
 TABLES = (".csv", ".jsonl", ".parquet")
 
@@ -114,102 +116,30 @@ def _levels(header: Header) -> list[dict[str, Any]]:
 
 def _model(header: Header) -> dict[str, Any]:
     document = header.document
-    model, about = document["model"], document["about"]
-    return {
-        "estimator": document["estimator"],
-        **{key: value for key, value in about.items() if key != "checksum"},
-        **_KINDS_OF_MODEL[model["kind"]](header, model, ""),
-        **({"tried": document["tried"]} if document["tried"] else {}),
-        **({"reading": document["reading"]} if document["reading"] else {}),
-        "settings": document["parameters"],
-    }
-
-
-def _blend(header: Header, model: dict[str, Any], prefix: str) -> dict[str, Any]:
-    members = model["members"]
-    first = _read_by(members[0]["model"])
-    shown = {key: first[key] for key in ("classes", "targets") if key in first}
-    return shown | {
-        "members": [
-            {
-                "name": each["name"],
-                "weight": each["weight"],
-                "score": each["score"],
-                "decomposition": (each["model"]["decomposition"] or {}).get("name"),
-            }
-            for each in members
-        ]
-    }
-
-
-def _read_by(model: dict[str, Any]) -> dict[str, Any]:
-    """What a single model predicts, and how it takes data apart."""
-    targets, decomposition = model["targets"], model["decomposition"]
-    vocabulary = model["schema"]["vocabulary"]
-    return {
-        "classes": targets["classes"]["values"] if "classes" in targets else None,
-        **({"targets": targets["names"]} if targets["names"] else {}),
-        "decomposition": None if decomposition is None else _settings(decomposition),
-        "levels": model["schema"]["names"],
-        "labels": None if vocabulary is None else len(vocabulary),
-    }
-
-
-def _networks(header: Header, model: dict[str, Any], prefix: str) -> dict[str, Any]:
-    own = f"{prefix}network."
-    shapes = {key: s for key, s in header.shapes.items() if key.startswith(own)}
-    return _read_by(model) | {
-        "networks": shapes[f"{own}levels.0.bias"][0],
-        "numbers": sum(int(np.prod(shape)) for shape in shapes.values()),
-        "layers": model["architecture"]["layers"],
-        "epochs": len(model["history"]["loss"]),
-    }
-
-
-def _counts(header: Header, model: dict[str, Any], prefix: str) -> dict[str, Any]:
-    known, shapes = model["counts"], header.shapes
-    parts = shapes[f"{prefix}counts.ids"][0]
-    if f"{prefix}linear.coef" in shapes:
-        outputs, columns = shapes[f"{prefix}linear.coef"]
-        beside = len(model.get("features", {}).get("names", ()))
-        size = {"columns": columns - beside, "numbers": outputs * (columns + 1)}
-    else:
-        nodes, width = shapes[f"{prefix}forest.value"]
-        size = {
-            "columns": parts,  # of a forest, one per part
-            "trees": shapes[f"{prefix}forest.roots"][0],
-            "numbers": nodes * (width + 1),
-        }
-    # Minus the mean loss; that of numbers is relative to the variance of their targets.
-    loss = "inner_log_loss" if "classes" in model["targets"] else "inner_relative_squared_error"
-    features = {"features": len(model["features"]["names"])} if "features" in model else {}
-    return _read_by(model) | {
-        "parts": parts,
-        **features,
-        **size,
-        "depth": known["depth"],
-        "C": known["C"],
-        loss: None if known["score"] is None else -known["score"],
-    }
-
-
-_KINDS_OF_MODEL = {"blend": _blend, "networks": _networks, "counts": _counts}
-
-
-def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
-    """Without the vocabularies and bins that `fit` found."""
-    from saen.data.vocabulary import Vocabulary
-    from saen.decompositions.bins import Bins
-    from saen.decompositions.registry import UnknownDecompositionError, decomposition_class
-
     try:
-        cls = decomposition_class(decomposition["name"])
-    except UnknownDecompositionError:  # a class of the user's own, which is not imported here
-        return {key: each for key, each in decomposition.items() if not isinstance(each, list)}
-    found = {
-        field.name for field in fields(cls) if field.metadata.get("fitted") in (Vocabulary, Bins)
+        model = _contents(unpack_fitted(document["model"], container.read(header.path)[2]))
+    except UnknownDecompositionError as error:  # a class of the user's own, not imported here
+        model = {"decomposition": str(error)}
+    about = {key: value for key, value in document["about"].items() if key != "checksum"}
+    kept = {key: document[key] for key in ("tried", "reading") if document[key]}
+    settings = {"settings": document["parameters"]}
+    return {"estimator": document["estimator"], **about, **model, **kept, **settings}
+
+
+def _contents(model: Fitted) -> dict[str, Any]:
+    """What a model predicts, how it takes data apart, and what it consists of."""
+    decomposition, vocabulary = model.decomposition, model.schema.attributes.vocabulary
+    classes = model.targets.known_classes
+    settings = None if decomposition is None else decomposition.settings()
+    file = getattr(decomposition, "file", None)
+    return {
+        "classes": None if classes is None else classes.tolist(),
+        **({"targets": list(model.targets.names)} if model.targets.several else {}),
+        "decomposition": settings if file is None else {**(settings or {}), "file": file.to_json()},
+        "levels": list(model.schema.names),
+        "labels": None if vocabulary is None else len(vocabulary),
+        **model.describe(),
     }
-    return {key: value for key, value in decomposition.items() if key not in found}
 
 
 def _checkpoint(header: Header) -> dict[str, Any]:

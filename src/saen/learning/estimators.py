@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,7 @@ from saen.learning.decomposing import Data, Decompositions, DecompositionSpec
 from saen.learning.evaluation import Evaluation, out_of_fold
 from saen.learning.metrics import find_metric
 from saen.learning.models.base import Candidate, Fitted, Learner, Member, Study
-from saen.learning.models.blend import BlendLearner
+from saen.learning.models.blend import BlendLearner, FittedBlend
 from saen.learning.models.counts import (
     CountsArguments,
     CountsLearner,
@@ -75,6 +75,9 @@ from saen.network.settings import History
 @dataclass(eq=False, repr=False)
 class Estimator(Parameters, BaseEstimator, ABC):
     """What all estimators share: fitting, and the model that was fitted."""
+
+    fits: ClassVar[type[Fitted]]
+    """What `fit` makes."""
 
     _: KW_ONLY
     run_dir: str | Path | None = parameter(
@@ -629,6 +632,7 @@ class NumberPredictor(RegressorMixin, Estimator):
 class NetworkEstimator(NetworkArguments, Estimator):
     """Estimators over Shift Aggregate Extract Networks."""
 
+    fits: ClassVar = FittedNetworks
     fitted_: FittedNetworks
 
     def learner(self) -> Learner:
@@ -743,6 +747,7 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
 class PartCountsEstimator(CountsArguments, Estimator):
     """Estimators over part counts."""
 
+    fits: ClassVar = FittedCounts
     fitted_: FittedCounts
 
     def learner(self) -> Learner:
@@ -834,6 +839,8 @@ class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
 @dataclass(eq=False, repr=False)
 class BlendEstimator(Estimator):
     """The default estimators: a blend of candidates."""
+
+    fits: ClassVar = FittedBlend
 
     _: KW_ONLY
     candidates: str | Sequence[Any] = parameter(

@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from saen.learning.estimators import Estimator
 
 KIND = "model"
-ESTIMATORS = {
-    "Classifier": "blend",
-    "Regressor": "blend",
-    "SAENClassifier": "networks",
-    "SAENRegressor": "networks",
-    "SAENTransformer": "networks",
-    "PartCountsClassifier": "counts",
-    "PartCountsRegressor": "counts",
-}
-"""Classes of `saen.learning.estimators` that are saved, and the kinds of their models."""
 
 
 def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
@@ -105,9 +95,9 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     from saen.learning.overlap import TrainingGraphs
     from saen.learning.parameters import setting_names, validate
 
-    if document["estimator"] not in ESTIMATORS:
+    cls: Any = vars(estimators).get(document["estimator"])
+    if not isinstance(cls, type) or not issubclass(cls, estimators.Estimator):
         raise InputError(f"unknown estimator {document['estimator']!r}")
-    cls = getattr(estimators, document["estimator"])
     parameters = document["parameters"]
     if not parameters.keys() <= {*setting_names(cls)}:
         raise InputError("it has settings that no model has")
@@ -115,7 +105,7 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
         parameters["class_weight"] = dict(parameters["class_weight"])
     fitted = unpack_fitted(document["model"], tensors)
     regression = fitted.targets.choose(for_classes=False, for_numbers=True)
-    if fitted.kind != ESTIMATORS[cls.__name__] or regression != issubclass(cls, RegressorMixin):
+    if type(fitted) is not cls.fits or regression != issubclass(cls, RegressorMixin):
         raise InputError("the model is not one of this estimator")
     if parameters["decomposition"] is None:
         parameters["decomposition"] = fitted.decomposition

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from saen.jobs.train import Estimate
     from saen.learning.metrics import Metric
 
-MAX_TARGETS, MAX_MEMBERS = 20, 5  # listed in one line
+MAX_TARGETS = 20  # listed in one line
 MAX_FIXED = 1000
 """Scores beyond it are written with an exponent."""
 SELECTION_MEANINGS = {
@@ -265,26 +265,6 @@ def _percent(value: float | None) -> str:
 
 def _value(metric: Metric, mean: float | None) -> str:
     return "not defined" if mean is None else metric.show(mean) + metric.unit
-
-
-def describe_model(model: Any) -> str:
-    """What a fitted model consists of: networks and epochs, or columns and settings."""
-    facts = model.fitted_.describe()
-    if "members" in facts:
-        shares = [f"{each['candidate']} {100 * each['weight']:.0f} %" for each in facts["members"]]
-        members = some_of(shares, MAX_MEMBERS, "; ")  # names may have commas
-        return f"blend of {plural(len(shares), 'model')} ({members})"
-    if "networks" in facts:
-        networks = plural(facts["networks"], "network")
-        return f"{networks}, {plural(facts['epochs'], 'epoch')}"
-    kind = "linear" if "C" in facts else "forest"
-    choices = [
-        f"C = {facts[key]:g}" if key == "C" else f"{key} {facts[key]}"
-        for key in ("depth", "C")
-        if facts.get(key) is not None
-    ]
-    beside = f" and {plural(facts['features'], 'feature')}" if "features" in facts else ""
-    return ", ".join([f"{kind} over {facts['columns']:,} part counts{beside}", *choices])
 
 
 def describe_times(seconds: dict[str, float]) -> str:

@@ -212,6 +212,7 @@ def write(
 class Header:
     """Kind and format version of a file, its JSON, and the shapes of its arrays."""
 
+    path: Path
     kind: str
     version: int
     document: dict[str, Any]
@@ -232,7 +233,7 @@ def read_header(path: str | Path) -> Header:
     """
     with local_copy(path) as local:
         metadata, shapes = _metadata_of(local)
-    return Header(metadata["kind"], metadata["version"], metadata["document"], shapes)
+    return Header(Path(path), metadata["kind"], metadata["version"], metadata["document"], shapes)
 
 
 def is_container(path: str | Path) -> bool:

@@ -405,6 +405,11 @@ class Fitted(ABC):
     def describe(self) -> dict[str, Any]:
         """What the model consists of, as JSON."""
 
+    @property
+    @abstractmethod
+    def in_words(self) -> str:
+        """The same in words."""
+
     def to(self, device: str) -> None:
         """Move what runs on a device there."""
         return

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.caller import warn_caller
+from saen._util.strings import plural, some_of
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
@@ -47,6 +48,8 @@ from saen.network.settings import DivergenceError, DivergenceWarning, join_curve
 
 GREEDY_ROUNDS = 30
 """Selections of `blend_weights`: weights are multiples of one over this and the candidates."""
+MAX_SHOWN = 5
+"""Members that are listed in words."""
 MIXTURE_STEPS = 300
 """Of expectation maximisation in `mixture_weights`."""
 
@@ -372,11 +375,21 @@ class FittedBlend(Fitted):
         """All members."""
         return {
             "members": [
-                {"candidate": each.name, "weight": each.weight, "score": each.score}
-                | each.model.describe()
+                {
+                    **{"candidate": each.name, "weight": each.weight, "score": each.score},
+                    "decomposition": each.model.decomposition and each.model.decomposition.name,
+                    **each.model.describe(),
+                }
                 for each in self.blended
             ]
         }
+
+    @property
+    def in_words(self) -> str:
+        """The members, those of the largest weights first."""
+        shares = [f"{each.name} {100 * each.weight:.0f} %" for each in self.blended]
+        members = some_of(shares, MAX_SHOWN, "; ")  # names may have commas
+        return f"blend of {plural(len(shares), 'model')} ({members})"
 
     def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Every member with its name and weight."""

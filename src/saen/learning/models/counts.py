@@ -30,6 +30,7 @@ from scipy import sparse
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.digests import digest_of
+from saen._util.strings import plural
 from saen.data.compression import Compressed, compress
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.decompositions import Decomposition
@@ -588,10 +589,25 @@ class FittedCounts(Fitted):
     # -- files ------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
-        """Columns, features, depth and C."""
+        """Columns, features, depth and C, and minus the score of the inner folds.
+
+        That is a log loss, or of numbers a squared error relative to the variance of the targets.
+        """
         model = self.model
         features = {} if model.reader is None else {"features": len(model.reader.names)}
-        return {"columns": model.encoder.n_columns, **features, **model.choices}
+        loss = self.targets.choose("inner_log_loss", "inner_relative_squared_error")
+        score = {} if model.score is None else {loss: -model.score}
+        return {"columns": model.encoder.n_columns, **features, **model.choices, **score}
+
+    @property
+    def in_words(self) -> str:
+        """The function, what it reads, and what was chosen."""
+        model = self.model
+        known = 0 if model.reader is None else len(model.reader.names)
+        beside = f" and {plural(known, 'feature')}" if known else ""
+        words = [f"{model.function.name} over {model.encoder.n_columns:,} part counts{beside}"]
+        words += [] if model.depth is None else [f"depth {model.depth}"]
+        return ", ".join(words if model.C is None else [*words, f"C = {model.C:g}"])
 
     def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Columns, and the function of them."""

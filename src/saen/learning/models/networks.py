@@ -21,6 +21,7 @@ from saen._util.digests import digest_of
 from saen._util.lazy import LazyModule, torch
 from saen._util.progress import timed
 from saen._util.seeds import derive_seed
+from saen._util.strings import plural
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
@@ -597,8 +598,20 @@ class FittedNetworks(Fitted):
     # -- files ------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
+        """Networks, their layers and parameters, and epochs."""
+        state, layers = self.arrays.state, self.arrays.architecture.layers
+        return {
+            "networks": self.n_models,
+            "numbers": sum(array.size for array in state.values()),
+            "layers": [list(sizes) for sizes in layers],
+            "epochs": len(self.history.loss),
+        }
+
+    @property
+    def in_words(self) -> str:
         """Networks and epochs."""
-        return {"networks": self.n_models, "epochs": len(self.history.loss)}
+        epochs = plural(len(self.history.loss), "epoch")
+        return f"{plural(self.n_models, 'network')}, {epochs}"
 
     def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Architecture, parameters and curves."""
