@@ -155,3 +155,11 @@ def test_predictions_of_a_hold_out_of_several_targets_with_gaps_are_a_table(tmp_
         assert (table.fold == 0).all()
         assert len(table) == (report.evaluation.fold_of >= 0).sum() == 20
         np.testing.assert_array_equal(table.target_y, values[table.id, 1])
+
+
+def test_seconds_of_an_evaluation_are_those_of_all_its_steps():
+    start = time.perf_counter()
+    report = evaluate_dataset(Job("threads", "counts"), Protocol(repeats=1, folds=2))
+    taken = time.perf_counter() - start
+    assert all(report.seconds[step] > 0 for step in ("load", "compress", "train"))
+    assert sum(report.seconds.values()) < taken

@@ -188,10 +188,12 @@ def evaluate_dataset(
         problem = loaded.problem(groups)
         study = Study(known, problem, job.seed)
         times = repeats * folds if splits is None else sum(map(len, splits.repeats))
-        expected = forecast_line(learner, study, times)
+        with timed(seconds, "compress"):
+            expected = forecast_line(learner, study, times)
         if expected is not None and notify is not None:
             notify(expected)
-        with bar("training", 1, shown=None if progress is None else False) as update:
+        shown = None if progress is None else False
+        with timed(seconds, "train"), bar("training", 1, shown=shown) as update:
             evaluation = cross_validate(
                 estimator,
                 known,
@@ -212,12 +214,13 @@ def evaluate_dataset(
                 progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
+        own = evaluation.seconds["compress"]
         if found is not None:
             evaluation = replace(evaluation, overlapping=_overlapping(found, evaluation))
         report = EvaluationReport(
             recorded,
             evaluation,
-            seconds | evaluation.seconds,
+            seconds | {"compress": seconds["compress"] + own, "train": seconds["train"] - own},
             device_name(choose_device(learner.device)),
             data,
             estimator,
