@@ -108,9 +108,8 @@ def _print(explanation: Explanation | DatasetExplanation, name: str) -> None:
         both: list[Part | FeatureContribution] = [*parts, *features]
         columns["contribution"] = [f"{one.contribution:+.4f}" for one in both]
         columns["times"] = [*(f"×{one.count}" for one in parts), *([""] * len(features))]
-        place = "edge" if any(one.edge is not None for one in parts) else "node"
         places = [explanation.decomposed.place(one) for one in parts]
-        columns[place] = places + [""] * len(features)
+        columns[explanation.decomposed.place_noun(parts)] = places + [""] * len(features)
         columns["evidence"] = [explanation.evidence(one.contribution) for one in both]
         columns["part"] = [one.name for one in parts]
         columns["part"] += [each.in_words for each in features]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -118,6 +118,17 @@ class DecomposedExample:
             arrow = "→" if self.graph is not None and self.graph.directed else "–"
             return f"{part.edge[0]} {arrow} {part.edge[1]}"
         return "" if part.node is None else str(part.node)
+
+    @property
+    def noun(self) -> str:
+        """What the example is called."""
+        return "molecule" if self.molecule is not None else singular(self.hierarchy.names[-1])
+
+    def place_noun(self, parts: Sequence[Part]) -> str:
+        """What the places of parts are called."""
+        if any(part.edge is not None for part in parts):
+            return "edge"
+        return "node" if self.molecule is None else "atom"
 
     def strongest_parts(
         self,

@@ -92,7 +92,7 @@ def explanation_title(explanation: Explanation | DatasetExplanation, name: str) 
     """What an explanation is about: `MUTAG, graph 17`."""
     if isinstance(explanation, DatasetExplanation):
         return f"{name}: the parts that tell predictions apart"
-    return f"{name}, {singular(explanation.decomposed.hierarchy.names[-1])} {explanation.id}"
+    return f"{name}, {explanation.decomposed.noun} {explanation.id}"
 
 
 # -- pages -------------------------------------------------------------------------------------
@@ -101,14 +101,16 @@ def explanation_title(explanation: Explanation | DatasetExplanation, name: str) 
 def _write_explanation_page(
     path: str | Path, explanation: Explanation, title: str, about: Mapping[str, Any]
 ) -> None:
-    names = explanation.decomposed.hierarchy.names
     graph = None
     if can_draw(explanation.decomposed):
-        caption = (
-            f"Contributions of the {names[0]}, over all parts that contain them. The small figures "
-            "are node numbers."
-        )
         molecule = draw_as_molecule(explanation)
+        bottom, node = explanation.decomposed.hierarchy.names[0], "node"
+        if molecule is not None:
+            bottom, node = "atoms", "atom"
+        caption = (
+            f"Contributions of the {bottom}, over all parts that contain them. The small figures "
+            f"are {node} numbers."
+        )
         if len(explanation.members) > 1:
             caption += " For this blend: the sum over its members by weight."
         graph = Picture(molecule or draw_explanation(explanation), caption)
@@ -181,9 +183,8 @@ def _part_table(explanation: Explanation, pictures: bool) -> Table:
     if example.graph is None:
         columns["role"] = [_unbroken(", ".join(part.roles)) for part in parts]
     else:
-        columns["edge" if any(part.edge for part in parts) else "node"] = [
-            _unbroken(example.place(part)) for part in parts
-        ]
+        places = [_unbroken(example.place(part)) for part in parts]
+        columns[example.place_noun(parts)] = places
     columns["evidence"] = [explanation.evidence(part.contribution) for part in parts]
     rows = list(zip(*columns.values(), strict=True))
     blank: dict[str, Any] = dict.fromkeys(columns)
@@ -242,11 +243,12 @@ def _write_dataset_page(
 
 
 def _part_name(example: DecomposedExample, part: Part) -> str:
-    name = singular(example.hierarchy.names[part.level])
+    name, atoms = singular(example.hierarchy.names[part.level]), example.molecule is not None
     if part.edge is not None:
         return _unbroken(f"{name} {example.place(part)}")
-    centred = part.level and part.node is not None
-    return _unbroken(f"{name} of node {part.node}" if centred else f"{name} {part.number}")
+    if part.level and part.node is not None:
+        return _unbroken(f"{name} of {'atom' if atoms else 'node'} {part.node}")
+    return _unbroken(f"{'atom' if atoms and not part.level else name} {part.number}")
 
 
 def _part_picture(example: DecomposedExample, part: Part, scale: float = 0.0) -> Picture:
