@@ -98,5 +98,5 @@ def test_the_column_that_molecules_are_made_of_is_used() -> None:
     graphs = Graphs.from_edge_lists(EDGES).with_extra({"Smiles": ["CCC"], "lab": ["a"]})
     assert unused_information(graphs, None) == ["1 column not used: lab"]
     renamed = graphs.with_extra({"structure": ["CCC"]})
-    assert unused_information(renamed, None, smiles="structure") == []
-    assert unused_information(graphs, None, groups="Lab") == []
+    assert unused_information(renamed, None, read=["structure"]) == []
+    assert unused_information(graphs, None, read=["smiles", "Lab"]) == []

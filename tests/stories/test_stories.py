@@ -52,6 +52,53 @@ def test_a_chemist_gets_rows_back_and_sees_atoms_coloured() -> None:
     assert "the molecule goes on" in page
 
 
+def test_a_chemist_asks_about_new_scaffolds_and_the_nearest_molecule() -> None:
+    """A table with a bad SMILES, a gap, a salt, a repeated molecule, and names of its own."""
+    pytest.importorskip("rdkit")
+    pytest.importorskip("matplotlib")
+    rings = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1"]
+    smiles = [f"{'C' * n}{end}{ring}" for n in range(1, 5) for end in ("", "O") for ring in rings]
+    rows = [f"K{n};{s};{1.5 * len(s) + n % 3 / 7:.2f};{n % 5}" for n, s in enumerate(smiles)]
+    mess = [f"K90;{smiles[3]};20;0", "K91;C1CC(;3;1", "K92;CCN.Cl;;2", "K93;CCOCC;;3"]
+    Path("assay.csv").write_text("\n".join(["Compound No;Structure;IC50, nM;pH", *rows, *mess]))
+    checked = invoke("validate", "assay.csv", code=2)
+    assert "'Structure' looks like SMILES" in checked.stdout
+    names = ("--smiles", "Structure", "--target", "IC50, nM", "--id", "Compound No")
+    checked = invoke("validate", "assay.csv", *names, code=2)
+    assert "line 51: 'C1CC(': invalid SMILES" in checked.stdout
+    assert "lines 52, 53: no target" in checked.stdout
+    assert "1 molecule of several fragments" in checked.stderr
+    assert "1 molecule on several rows (2 in all), 1 of them with different" in checked.stdout
+    new_scaffolds = ("--groups", "scaffold", "--features", "pH", "--skip-bad", *COUNTS)
+    folds = ("--repeats", 1, "--folds", 3, "--predictions", "oof.csv", "--keep", "pH")
+    shown = invoke("evaluate", "assay.csv", *names, *new_scaffolds, *folds)
+    assert "scaffold: 6 groups" in shown.stdout
+    assert "not used" not in shown.stderr
+    assert list(rows_of("oof.csv")[0]) == [
+        *("id", "pH", "repeat", "fold", "target", "prediction", "lower", "upper")
+    ]
+    kept = ("--nearest", "--out", "m.saen", "--report", "report.html")
+    invoke("train", "assay.csv", *names, *new_scaffolds, *kept)
+    page = Path("report.html").read_text()
+    assert "IC50, nM: " in page
+    assert "Bars: 90 % intervals" in page
+    assert page.count("saen explain m.saen") > 3
+    # The model knows the names of its columns, and takes usual ones where there are no such.
+    Path("new.csv").write_text("Compound No,Structure,pH\nx,CCCCCOc1ccccc1,1\ny,FC(F)(F)F,2\n")
+    invoke("predict", "m.saen", "new.csv", "--out", "p.csv")
+    x, y = rows_of("p.csv")
+    assert (x["id"], x["unlike_training"], y["unlike_training"]) == ("x", "False", "True")
+    assert float(x["lower"]) < float(x["prediction"]) < float(x["upper"])
+    assert x["nearest"].startswith("K")
+    Path("other.csv").write_text("id,smiles,pH\nz,CCCCCOc1ccccc1,1\n")
+    invoke("predict", "m.saen", "other.csv", "--out", "z.csv")
+    assert rows_of("z.csv")[0]["prediction"] == x["prediction"]
+    scored = invoke("predict", "m.saen", "assay.csv", "--skip-bad", "--out", "all.csv")
+    assert "with targets" in scored.stderr
+    assert "pH" in invoke("explain", "m.saen", "new.csv", "-g", "x", "--out", "why.html").stdout
+    assert "atom" in Path("why.html").read_text()
+
+
 def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:
     rng = np.random.default_rng(0)
     graphs = saen.generate_threads(16, average_nodes=8, seed=2)

@@ -192,7 +192,9 @@ def parse_radii(text: str | None) -> tuple[int, ...] | None:
 
 def split_columns(keep: str | None) -> list[str]:
     """The names of the columns to copy."""
-    return keep.split(",") if keep else []
+    from saen.io.parsing.tables import split_names  # imports numpy
+
+    return split_names(keep) if keep else []
 
 
 def overrides(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +20,8 @@ REMEMBERED = {"atom_labels": ("smiles", "element"), "word": ("form", "lemma", "u
 """Options that decide what labels mean, the usual choice first: models remember them."""
 REMEMBERED_NAMES = ("features", "node_label", "node_attribute", "edge_label", "edge_weight")
 """Options that name columns, which models remember, too."""
+USUAL_NAMES = ("smiles", "id", "target")
+"""Of these, other data may have other names: those of a model's data are looked for first."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class ReadOptions:
         the system's cache folder).
     like : Mapping[str, str], default={}
         How the data of a model were read (its `reading_`): `atom_labels`, `largest_fragment`,
-        `word` and the names of columns with features, labels and attributes are the same.
+        `word` and the names of columns with features, labels and attributes are the same. Columns
+        of tables with molecules, ids and targets may have other names.
     remember : Callable[[str, str], object] | None, default=None
         Called with the name and the choice of each of these, where there is one.
     """
@@ -166,6 +169,17 @@ class ReadOptions:
         from saen.io.parsing.tables import split_names  # which needs these options
 
         return split_names(names)
+
+    def usual(self, option: str, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns to look for where none is given: that of a model's data, then these.
+
+        >>> ReadOptions(like={"smiles": "Structure"}).usual("smiles", ["smiles"])
+        ('Structure', 'smiles')
+        """
+        given, before = getattr(self, option), self.like.get(option)
+        if given is not None and self.remember is not None:
+            self.remember(option, given)
+        return (*names,) if before is None else (before, *names)
 
     def found(self, file: str, **columns: str | None) -> None:
         """Say which columns were found by name, where `notify` wants to know.

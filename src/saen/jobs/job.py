@@ -14,9 +14,11 @@ from saen._util.arrays import Array
 from saen._util.strings import did_you_mean, some_of
 from saen.data.collection import target_facts
 from saen.errors import InputError
+from saen.io.formats.molecules import SMILES
 from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions
 from saen.io.parsing.records import skipped_records
+from saen.io.parsing.tables import split_names
 from saen.io.sources.local import catalog_entry
 from saen.jobs.groups import load_groups
 from saen.jobs.molecules import molecule_lines
@@ -145,11 +147,15 @@ class LoadedJob:
 
         Scaffolds are told of where a `command` is given that has no groups.
         """
-        job, data = self.job, self.data
-        smiles, learner = job.reading.smiles, self.estimator.learner()
+        job, data, reading = self.job, self.data, self.job.reading
+        targets = ["target", "label"]
+        if reading.target:  # one name, which may have commas, or several
+            targets = [reading.target, *split_names(reading.target)]
+        ids = ["id", "name"] if reading.id is None else [reading.id]
+        read = [reading.smiles or SMILES, groups or "", *ids, *targets, *data.target_names]
         return [
-            *unused_by(learner, data, smiles=smiles, groups=groups),
-            *molecule_lines(job.data, data, job.reading, self.skipped, command=command),
+            *unused_by(self.estimator.learner(), data, read=read),
+            *molecule_lines(job.data, data, reading, self.skipped, command=command),
         ]
 
 

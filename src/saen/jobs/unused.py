@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +24,14 @@ def unused_information(
     data: Any,
     decomposition: Decomposition | None,
     *,
-    smiles: str | None = None,
-    groups: str | None = None,
+    read: Iterable[str] = (SMILES,),
     vectors: str = "attributes",
 ) -> list[str]:
     """One line for everything in the data that is ignored, with the option that would use it.
 
-    Only saen's own decompositions of graphs are known well enough to say anything. `smiles` is the
-    column that molecules were made of, by default `smiles`; `groups` one that splits follow;
-    `vectors` the label by which node attributes are best read.
+    Only saen's own decompositions of graphs are known well enough to say anything. `read` are
+    columns that are used otherwise, such as those with molecules, targets or groups; `vectors` the
+    label by which node attributes are best read.
 
     >>> from saen.decompositions import Ego
     >>> bond = Graphs.from_edge_lists([[(0, 1)]], node_labels=["C", "O"], edge_labels=["SINGLE"])
@@ -43,19 +43,17 @@ def unused_information(
         lines = [*_edges(data, decomposition), *_nodes(data, decomposition, vectors)]
     columns = (data.extra or {}) if isinstance(data, Dataset) else {}
     features = data.feature_names if isinstance(data, Dataset) else ()
-    read = {(smiles or SMILES).casefold(), (groups or "").casefold(), *map(str.casefold, features)}
-    extra = [name for name in columns if name.casefold() not in read]
+    used = {name.casefold() for name in (*read, *features)}
+    extra = [name for name in columns if name.casefold() not in used]
     if extra:
         lines.append(f"{plural(len(extra), 'column')} not used: {some_of(extra)}")
     return lines
 
 
-def unused_by(
-    learner: Learner, data: Any, *, smiles: str | None = None, groups: str | None = None
-) -> list[str]:
+def unused_by(learner: Learner, data: Any, *, read: Iterable[str] = (SMILES,)) -> list[str]:
     """What a model ignores of the data, in one line each; a blend, what no candidate reads.
 
-    `smiles` and `groups` as for `unused_information`.
+    `read` as for `unused_information`.
 
     >>> from saen import Classifier, SAENClassifier
     >>> charged = {"node_labels": ["C", "O"], "node_attributes": [[0.0], [-1.0]]}
@@ -65,7 +63,7 @@ def unused_by(
     """
     from saen.learning.decomposing import Decompositions  # imports scikit-learn
 
-    says = partial(unused_information, data, smiles=smiles, groups=groups)
+    says = partial(unused_information, data, read=tuple(read))
     if not isinstance(data, Graphs):
         return says(None)
     whole, every = Decompositions(data), np.arange(len(data))

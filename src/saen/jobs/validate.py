@@ -12,6 +12,7 @@ from saen.data.nested import NestedData
 from saen.data.overlap import Overlap
 from saen.decompositions.real_attributes import real_attributes
 from saen.errors import FileError, InputError
+from saen.io.formats.molecules import SMILES
 from saen.io.loading import data_kind, load_data
 from saen.io.options import ReadOptions
 from saen.jobs.molecules import molecule_lines, stereo_lines
@@ -94,7 +95,7 @@ def validate_dataset(source: str, reading: ReadOptions | None = None) -> Validat
     for each in sorted(problems, key=lambda each: (str(each.path), each.line or 0)):
         groups.setdefault((str(each.path), each.reason), []).append(each)
     # The preset `best` reads all labels, attributes and directions; others say what they do not.
-    unused = unused_information(data, None, smiles=reading.smiles)
+    unused = unused_information(data, None, read=[reading.smiles or SMILES])
     if isinstance(data, Graphs):
         unused += stereo_lines(data)
         skipped = [each.record for each in problems]

@@ -13,7 +13,7 @@ from saen._util.atomic import expand_user
 from saen._version import __version__
 from saen.decompositions.registry import UnknownDecompositionError
 from saen.errors import FileError, InputError
-from saen.io.options import REMEMBERED, REMEMBERED_NAMES
+from saen.io.options import REMEMBERED, REMEMBERED_NAMES, USUAL_NAMES
 from saen.io.store import container
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     reading = document["reading"]
     choices = {**REMEMBERED, "largest_fragment": ("yes",)}
     if any(
-        option not in REMEMBERED_NAMES and choice not in choices[option]
+        option not in (*REMEMBERED_NAMES, *USUAL_NAMES) and choice not in choices[option]
         for option, choice in reading.items()
     ):
         raise InputError("the way in which the data were read is unknown")

@@ -53,7 +53,7 @@ def read_molecule_table(table: Table, options: ReadOptions, bad_graph: BadGraphs
     >>> read_molecule_table(read_table(file), ReadOptions(), BadGraphs(skip=False, report=print))
     Graphs(acids: 2 graphs, 7 nodes, 5 edges, undirected; 2 classes, 2 node labels, edge labels)
     """
-    column = find_column(table, options.smiles, (SMILES,)) or SMILES
+    column = find_column(table, options.smiles, options.usual("smiles", (SMILES,))) or SMILES
     texts = [text.strip() for text in table.texts(column)]
 
     def read(row: int) -> Any:
@@ -237,7 +237,10 @@ class _Rows:
 
 def _has_molecules(path: Path, options: ReadOptions) -> bool:
     """Whether a table has a column of molecules, by its header."""
-    return options.smiles is not None or SMILES in column_names(path)
+    if options.smiles is not None:
+        return True
+    usual = map(column_name, options.usual("smiles", (SMILES,)))
+    return not {*usual}.isdisjoint(column_names(path))
 
 
 def _read(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:

@@ -236,7 +236,7 @@ def find_column(table: Table, chosen: str | None, usual: Sequence[str] = ()) -> 
     Raises `FileError` if the chosen one is not there.
     """
     if chosen is None:
-        return next((name for name in usual if name in table.columns), None)
+        return next((name for name in map(column_name, usual) if name in table.columns), None)
     name = column_name(chosen)
     if name not in table.columns:
         known = [*map(table.written, table.columns)]
@@ -329,14 +329,20 @@ class Targets:
     @classmethod
     def of(cls, table: Table, options: ReadOptions, source: str) -> Targets:
         """The columns that `options` name, or the usual ones; `source` is what they are about."""
-        own_id = find_column(table, options.id, ID_COLUMNS)
+        own_id = find_column(table, options.id, options.usual("id", ID_COLUMNS))
         features = [column_name(name) for name in options.names("features") or ()]
-        targets = target_columns(
-            table,
-            options.target,
-            partial=options.partial_targets,
-            others=(source, own_id, *ID_COLUMNS, *features),
-        )
+        before = options.like.get("target")
+        targets = target_columns(table, before, partial=True) if before else []
+        if options.target or not targets:
+            targets = target_columns(
+                table,
+                options.target,
+                partial=options.partial_targets,
+                others=(source, own_id, *ID_COLUMNS, *features),
+            )
+        if options.target and options.remember is not None:
+            names = [table.written(name) for name in targets if name is not None]
+            options.remember("target", join_names(names))
         read = {*ROW_INDEX} if options.all_columns else {source, own_id, *targets, *ROW_INDEX}
         extra = [name for name in table.columns if name not in read and name.strip()]
         return cls(table, targets, own_id, extra)
@@ -502,14 +508,14 @@ class _CsvTable(Table):
 
 
 def _separator(text: str, usual: str) -> str:
-    """The usual separator if the header has it, else `;`, a tab or a comma, whichever it has most.
+    """What the header has most outside of quotes: `;`, tabs or commas; the usual one where equal.
 
-    >>> _separator("smiles;target\\n", ","), _separator("smiles\\n", ",")
+    >>> _separator("smiles;IC50, nM;target\\n", ","), _separator("smiles\\n", ",")
     (';', ',')
     """
-    header = text.lstrip().partition("\n")[0]
-    others = sorted(";\t,", key=header.count, reverse=True)
-    return usual if usual in header or others[0] not in header else others[0]
+    header = re.sub(r'"[^"]*"', "", text.lstrip().partition("\n")[0])
+    separators: list[str] = [usual, *";\t,"]
+    return max(separators, key=lambda each: header.count(each))
 
 
 def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:
