@@ -102,6 +102,11 @@ def predict_saen(name: str, preset: str, graphs: Any, train: Any, test: Any) -> 
     }
 
 
+def truth_of(targets: Any) -> Floats:
+    """Targets as numbers, NaN where there is none (of classes, an empty text)."""
+    return np.where(targets == "", "nan", targets).astype(float)
+
+
 def smiles_of(graphs: Any) -> Any:
     """The SMILES of molecules, (n,)."""
     return np.asarray((graphs.extra or {}).get("smiles", graphs.ids)).astype(str)
@@ -136,8 +141,7 @@ def predict_columns(name: str, model: str, X: Floats, y: Any, train: Any, test: 
 
     regression = name in NUMBERS
     columns = []
-    for target in y.reshape(len(y), -1).T:
-        values = target.astype(float)
+    for values in truth_of(y).reshape(len(y), -1).T:
         rows = train[np.isfinite(values[train])]
         if "LightGBM" in model:
             from lightgbm import LGBMClassifier, LGBMRegressor
@@ -203,7 +207,7 @@ def run_one(
         libraries["lightgbm"] = version("lightgbm")
     return {
         **{k: v if isinstance(v, dict) else np.asarray(v).tolist() for k, v in found.items()},
-        "truth": np.asarray(graphs.targets[test], dtype=float).tolist(),
+        "truth": truth_of(graphs.targets[test]).tolist(),
         "cpu_seconds": cpu_seconds() - start,
         "date": date.today().isoformat(),
         "versions": libraries,

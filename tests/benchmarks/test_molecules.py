@@ -21,6 +21,12 @@ def test_scores_are_those_of_scikit_learn() -> None:
     assert molecules.score("esol", np.zeros(2), np.array([3.0, 4.0])) == pytest.approx(12.5**0.5)
 
 
+def test_truth_has_gaps() -> None:
+    classes = np.array([["0", ""], ["1", "1"]])
+    np.testing.assert_equal(molecules.truth_of(classes), [[0, np.nan], [1, 1]])
+    np.testing.assert_equal(molecules.truth_of(np.array([0.5, np.nan])), [0.5, np.nan])
+
+
 def test_paired_intervals_hold_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(molecules, "BOOTSTRAPS", 200)
     rng = np.random.default_rng(0)
