@@ -12,7 +12,7 @@ from saen import (
     make_decomposition,
 )
 from saen.decompositions import Ego
-from saen.jobs.unused import unused_by, unused_information
+from saen.jobs.notes import unused_by, unused_information
 
 EDGES = [[(0, 1), (1, 2)]]
 

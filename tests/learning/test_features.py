@@ -14,8 +14,8 @@ from saen.io.options import ReadOptions
 from saen.io.writing import write_data
 from saen.jobs.compress import compress_dataset, dataset_decomposition
 from saen.jobs.job import Job
+from saen.jobs.notes import unused_by
 from saen.jobs.train import train_model
-from saen.jobs.unused import unused_by
 from saen.learning.decomposing import Decompositions, load_compressed
 from saen.learning.evaluation import cross_validate
 from saen.learning.features import FeatureReader, Features

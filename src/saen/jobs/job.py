@@ -21,8 +21,7 @@ from saen.io.parsing.records import skipped_records
 from saen.io.parsing.tables import split_names
 from saen.io.sources.local import catalog_entry
 from saen.jobs.groups import load_groups
-from saen.jobs.molecules import molecule_lines
-from saen.jobs.unused import unused_by
+from saen.jobs.notes import molecule_lines, unused_by
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.estimators import Estimator
 from saen.learning.parameters import arguments, validate

@@ -28,7 +28,7 @@ from saen.io.sources.local import input_files
 from saen.jobs.compress import known_ceiling
 from saen.jobs.forecast import forecast_line
 from saen.jobs.job import Job, LoadedJob
-from saen.jobs.molecules import stereo_lines
+from saen.jobs.notes import stereo_lines
 from saen.jobs.predict import model_facts
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
 from saen.learning.decomposing import (

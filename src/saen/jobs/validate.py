@@ -15,8 +15,7 @@ from saen.errors import FileError, InputError
 from saen.io.formats.molecules import SMILES
 from saen.io.loading import data_kind, load_data
 from saen.io.options import ReadOptions
-from saen.jobs.molecules import molecule_lines, stereo_lines
-from saen.jobs.unused import unused_information
+from saen.jobs.notes import molecule_lines, stereo_lines, unused_information
 from saen.learning.overlap import overlap
 
 MIN_OVERLAP = 20
