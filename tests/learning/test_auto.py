@@ -5,11 +5,11 @@ import pytest
 
 from saen.learning import auto
 from saen.learning.problem import Problem
-from saen.learning.splits import Fold, class_counts
+from saen.learning.splits import Fold, class_sizes
 
 
 def usual(values, **options):
-    return auto.inner_folds(values, class_counts(values), **options)
+    return auto.inner_folds(values, class_sizes(values), **options)
 
 
 @pytest.mark.parametrize(

@@ -68,14 +68,14 @@ def command(
     from saen.explanations.explanation import explain
     from saen.explanations.goal import explained_share
     from saen.io.result_tables import check_format
-    from saen.jobs.predict import describe_use, load_examples, load_model
+    from saen.jobs.predict import describe_use, load_for_model, load_model
     from saen.report.explanation_page import SUFFIXES, write_explanation
 
     if out is not None:
         check_format(out, SUFFIXES)
         check_output(out, force=force, inputs=[model, data, vectors])
     loaded = load_model(model, "cpu", vectors=vectors)
-    examples = load_examples(loaded, data, replace(reading, partial_targets=True), model)
+    examples = load_for_model(loaded, data, replace(reading, partial_targets=True), model)
     name = examples.name or data
     how: dict[str, Any] = {"target": explain_target, "n_parts": parts}
     explanation: Explanation | DatasetExplanation

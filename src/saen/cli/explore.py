@@ -49,7 +49,7 @@ def command(
     from saen.errors import InputError
     from saen.explanations.exploration import explore
     from saen.io.parsing.records import skipped_records
-    from saen.jobs.predict import describe_use, load_examples, load_model, own_score
+    from saen.jobs.predict import describe_use, load_for_model, load_model, own_score
     from saen.learning.splits import splits_from_json
     from saen.report.explorer import check_bokeh, write_explorer
 
@@ -61,7 +61,7 @@ def command(
     check_bokeh()
     loaded = load_model(model, "cpu", vectors=vectors)
     with skipped_records(reading) as (noting, skipped):
-        examples = load_examples(loaded, data, noting, model)
+        examples = load_for_model(loaded, data, noting, model)
     fold = None
     if splits is not None:
         fold = np.full(len(examples), -1)
@@ -70,7 +70,7 @@ def command(
             fold[test] = number
     known = None
     if training is not None:
-        known = load_examples(loaded, training, reading, model)
+        known = load_for_model(loaded, training, reading, model)
     name = examples.name or data
     exploration = explore(loaded, examples, training=known, n_parts=parts, name=name)
     about = describe_use(loaded, model, name)

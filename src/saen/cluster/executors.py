@@ -33,7 +33,7 @@ TIMEOUT = 300.0
 SPECS = "serial, local:N, ray or ray://HOST:PORT"
 
 
-class Task(NamedTuple):
+class Call(NamedTuple):
     """A function with its arguments, and what messages call it."""
 
     name: str
@@ -85,7 +85,7 @@ def _make(spec: str, timeout: float) -> Executor:
     return RayExecutor(workers=int(count) if count else None, timeout=timeout)
 
 
-def run_task(task: Task) -> tuple[Any, SaenError | None]:
+def run_task(task: Call) -> tuple[Any, SaenError | None]:
     """The result of a task, or the error that says what is wrong with its input."""
     try:
         return task.function(*task.arguments), None
@@ -109,7 +109,7 @@ class SerialExecutor:
     """One task after the other, in this process."""
 
     def __init__(self) -> None:
-        self._tasks: deque[Task] = deque()
+        self._tasks: deque[Call] = deque()
 
     def put(self, value: Any) -> Any:
         """The value itself."""
@@ -117,7 +117,7 @@ class SerialExecutor:
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
         """Add a task."""
-        self._tasks.append(Task(name, function, arguments))
+        self._tasks.append(Call(name, function, arguments))
 
     def completed(self) -> Iterator[tuple[str, Any]]:
         """Run the tasks, in order."""
@@ -150,12 +150,12 @@ class LocalExecutor:
     """
 
     def __init__(self, workers: int) -> None:
-        self._tasks: deque[Task] = deque()
+        self._tasks: deque[Call] = deque()
         self._retries: dict[str, int] = {}
         self._values = 0
         self._folder = temporary_folder()
         self._pools: list[ProcessPoolExecutor | None] = [None] * workers
-        self._running: dict[Future[Any], tuple[int, Task]] = {}
+        self._running: dict[Future[Any], tuple[int, Call]] = {}
 
     def put(self, value: Any) -> Any:
         """Write a value to a file for the workers to map."""
@@ -166,7 +166,7 @@ class LocalExecutor:
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
         """Add a task; it starts when a worker is free."""
-        self._tasks.append(Task(name, function, arguments))
+        self._tasks.append(Call(name, function, arguments))
         self._start()
 
     def completed(self) -> Iterator[tuple[str, Any]]:
@@ -201,7 +201,7 @@ class LocalExecutor:
         self._pools = [None] * len(self._pools)
         shutil.rmtree(self._folder, ignore_errors=True)  # workers see that it is gone, and end
 
-    def _retry(self, task: Task) -> SaenError | None:
+    def _retry(self, task: Call) -> SaenError | None:
         """Put a task that died back in front; an error if it died too often."""
         self._retries[task.name] = self._retries.get(task.name, 0) + 1
         if self._retries[task.name] <= MAX_RETRIES:
@@ -260,7 +260,7 @@ def _start_worker(folder: Path) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _run_shared(task: Task) -> tuple[Any, SaenError | None]:
+def _run_shared(task: Call) -> tuple[Any, SaenError | None]:
     arguments = tuple(_load(a) if isinstance(a, _Shared) else a for a in task.arguments)
     return run_task(task._replace(arguments=arguments))
 

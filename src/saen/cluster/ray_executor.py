@@ -20,7 +20,7 @@ from typing import Any
 
 from saen._util.atomic import temporary_folder
 from saen._util.remote import is_remote
-from saen.cluster.executors import MAX_RETRIES, TIMEOUT, Task, out_of_memory, run_task
+from saen.cluster.executors import MAX_RETRIES, TIMEOUT, Call, out_of_memory, run_task
 from saen.errors import FileError, MissingExtraError, SaenError, WorkerError
 from saen.jobs.store import versions
 
@@ -54,7 +54,7 @@ class RayExecutor:
         self._owned = False
         self._folder: Path | None = None
         self._submit: Any = None
-        self._running: dict[Any, Task] = {}
+        self._running: dict[Any, Call] = {}
         self._refused: dict[str, str] = {}  # what is wrong with a node, by its id
 
     def put(self, value: Any) -> Any:
@@ -65,7 +65,7 @@ class RayExecutor:
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
         """Add a task."""
         self._connect()
-        self._start(Task(name, function, arguments))
+        self._start(Call(name, function, arguments))
 
     def completed(self) -> Iterator[tuple[str, Any]]:
         """Results as they come."""
@@ -137,7 +137,7 @@ class RayExecutor:
         except (OSError, RuntimeError, ValueError) as error:
             raise WorkerError(f"no Ray cluster at {address} ({_first_line(error)})") from None
 
-    def _start(self, task: Task) -> None:
+    def _start(self, task: Call) -> None:
         ray, shared = self._ray, dict[int, Any]()
         for place, argument in enumerate(task.arguments):
             if isinstance(argument, ray.ObjectRef):
@@ -223,7 +223,7 @@ def _compared_first() -> Callable[..., Any]:
     return run
 
 
-def run_and_look(task: Task) -> tuple[Path | None, Any, SaenError | None]:
+def run_and_look(task: Call) -> tuple[Path | None, Any, SaenError | None]:
     """Run a task; also the outermost folder, or the file, that it did not find, if that is all."""
     result, error = run_task(task)
     if not isinstance(error, FileError) or is_remote(error.path):

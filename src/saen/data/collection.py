@@ -15,7 +15,7 @@ from saen._util.notebook import html_table
 from saen._util.strings import did_you_mean, plural
 from saen.errors import InputError
 
-Rows = slice | NDArray[np.int64]
+Positions = slice | NDArray[np.int64]
 """Positions within a collection, none negative; a slice has both ends and step 1."""
 
 COMPUTED = ("rdkit",)
@@ -37,7 +37,7 @@ class Collection(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def _take(self, rows: Rows) -> Self:
+    def _take(self, rows: Positions) -> Self:
         """The examples at these positions, in this order."""
 
     @property
@@ -181,7 +181,7 @@ class Dataset(Collection):
         changed = self.with_extra(columns)
         return self._with(extra=changed.extra, feature_names=tuple(dict.fromkeys(names)))
 
-    def _per_example(self, rows: Rows) -> dict[str, Any]:
+    def _per_example(self, rows: Positions) -> dict[str, Any]:
         """Targets, ids and extra columns of some examples."""
         targets = None if self.targets is None else self.targets[rows]
         extra = {name: frozen(column[rows]) for name, column in (self.extra or {}).items()} or None
@@ -267,7 +267,7 @@ def _joined_extra(parts: list[Mapping[str, Array]]) -> dict[str, Array] | None:
     return {name: frozen(column) for name, column in joined.items()} or None
 
 
-def _positions(key: Any, n: int) -> Rows:
+def _positions(key: Any, n: int) -> Positions:
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
         start = int(key) + (n if key < 0 else 0)
         if not 0 <= start < n:

@@ -13,7 +13,7 @@ from saen._util.arrays import Array, offsets, owned, ranges
 from saen._util.strings import plural
 from saen.data.collection import (
     Dataset,
-    Rows,
+    Positions,
     check_pointers,
     checked_ids,
     checked_names,
@@ -212,7 +212,7 @@ class Documents(Dataset):
             and equal_columns(self.targets, other.targets)
         )
 
-    def _take(self, rows: Rows) -> Documents:
+    def _take(self, rows: Positions) -> Documents:
         lengths = self.sizes[rows]
         if isinstance(rows, slice):
             sentences: Any = slice(int(self.offsets[rows.start]), int(self.offsets[rows.stop]))

@@ -26,7 +26,7 @@ from saen._util.strings import plural
 from saen.data.adjacency import Entries, is_symmetric
 from saen.data.collection import (
     Dataset,
-    Rows,
+    Positions,
     as_column,
     check_column,
     check_pointers,
@@ -500,7 +500,7 @@ class Graphs(Dataset):
 
     # -- indexing ----------------------------------------------------------------------------
 
-    def _take(self, rows: Rows) -> Graphs:
+    def _take(self, rows: Positions) -> Graphs:
         if isinstance(rows, slice):
             return self._span(rows.start, rows.stop)
         first, last = self.node_offsets[rows], self.node_offsets[rows + 1]

@@ -21,7 +21,7 @@ from saen._util.arrays import (
     smallest_unsigned,
 )
 from saen._util.lazy import sparse
-from saen.data.collection import Collection, Rows, check_pointers, equal_columns
+from saen.data.collection import Collection, Positions, check_pointers, equal_columns
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.errors import InputError
 
@@ -391,7 +391,7 @@ class Hierarchy(Collection):
         """Objects of the top level."""
         return self.sizes[-1]
 
-    def _take(self, rows: Rows) -> Hierarchy:
+    def _take(self, rows: Positions) -> Hierarchy:
         wanted: Ints = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         relations: list[Relation] = []
         for relation in reversed(self.relations):

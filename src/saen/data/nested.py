@@ -15,7 +15,7 @@ from saen._util.arrays import Array, frozen, offsets, ranges
 from saen._util.strings import plural
 from saen.data.collection import (
     Dataset,
-    Rows,
+    Positions,
     check_pointers,
     checked_ids,
     checked_targets,
@@ -237,7 +237,7 @@ class NestedData(Dataset):
     def __repr__(self) -> str:
         return self._described(self.hierarchy.chain())
 
-    def _take(self, rows: Rows) -> NestedData:
+    def _take(self, rows: Positions) -> NestedData:
         # The objects of one example lie side by side on every level.
         first = [old[:-1][rows] for old in self.starts]
         starts = [offsets(np.diff(old)[rows]) for old in self.starts]

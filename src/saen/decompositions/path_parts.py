@@ -20,14 +20,14 @@ from saen._util.lazy import sparse
 from saen.data.hierarchy import Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.decompositions.edge_roles import Links, kind_names
-from saen.decompositions.shortest_paths import Reader, Rows
+from saen.decompositions.shortest_paths import Reader
 
 Triples = tuple[Ints, Ints, Ints]
 """(parent, part, role) of every entry, three arrays of shape (entries,)."""
 
 
 def path_relations(
-    paths: list[Rows],
+    paths: list[Ints],
     steps: Steps,
     reader: Reader,
     owners: Ints,

@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array, Ints, offsets, ranges, row_blocks, segment_ids
 from saen._util.lazy import sparse
 
-Rows = NDArray[np.int64]
-"""Paths of one length k, each a row of k + 1 nodes: shape (paths, k + 1)."""
-
 
 def shortest_paths(
     adjacency: sparse.csr_array,
@@ -22,7 +19,7 @@ def shortest_paths(
     both_ways: bool = False,
     cap: int | None = None,
     ranks: Ints | None = None,
-) -> list[Rows]:
+) -> list[Ints]:
     """All shortest paths of length 0 … `max_length`: element k has shape (paths, k + 1).
 
     `adjacency` is one graph or the disjoint union of many, shape (n, n), its columns sorted and
@@ -85,11 +82,11 @@ class Reader:
         """The reader of a graph whose nodes have `ranks`, shape (n,)."""
         return Reader(adjacency, ranks, _codes(adjacency))
 
-    def steps(self, rows: Rows) -> Rows:
+    def steps(self, rows: Ints) -> Ints:
         """The entry of the adjacency that every step of every path takes, shape (paths, k)."""
         return np.searchsorted(self.codes, rows[:, :-1] * self.adjacency.shape[0] + rows[:, 1:])
 
-    def read(self, rows: Rows) -> Array:
+    def read(self, rows: Ints) -> Array:
         """The content of every path, shape (paths, 2k + 1), or (paths, k + 1) without values.
 
         Boolean entries have no values.
@@ -98,7 +95,7 @@ class Reader:
             return self.ranks[rows]
         return np.concatenate([self.ranks[rows], self.adjacency.data[self.steps(rows)]], axis=1)
 
-    def oriented(self, rows: Rows) -> Rows:
+    def oriented(self, rows: Ints) -> Ints:
         """Every path in the direction in which its content is smaller."""
         onward, back = self.read(rows), self.read(rows[:, ::-1])
         place = np.arange(len(rows)), (onward != back).argmax(axis=1)  # the first that differs
@@ -109,7 +106,7 @@ class Reader:
 class _Paths:
     """The shortest paths of one length, those of the i-th pair of ends at `pointers[i]` on."""
 
-    rows: Rows
+    rows: Ints
     pointers: Ints
 
     def extended(
@@ -157,7 +154,7 @@ class _Paths:
             counts.append(np.bincount(pair, minlength=stop - start))
         return _Paths(np.concatenate(rows), offsets(np.concatenate(counts)))
 
-    def once(self, reader: Reader, cap: int | None) -> Rows:
+    def once(self, reader: Reader, cap: int | None) -> Ints:
         """One reading of paths that stand both ways, from the smaller end to the larger."""
         onward = self.rows[:, 0] < self.rows[:, -1]
         if cap is None:
@@ -188,7 +185,7 @@ def _find(
 
 
 def _smallest(
-    pairs: NDArray[np.int64], rows: Rows, read: Callable[[Rows], Array], cap: int
+    pairs: NDArray[np.int64], rows: Ints, read: Callable[[Ints], Array], cap: int
 ) -> NDArray[np.bool_]:
     """Whether each path is among the `cap` of its pair, a small number, with the least content."""
     smallest = np.ones(len(pairs), dtype=np.bool_)

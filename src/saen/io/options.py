@@ -12,7 +12,7 @@ from saen.errors import InputError
 if TYPE_CHECKING:
     from saen.io.parsing.records import Report
 
-Task = Literal["classification", "regression"]
+TaskName = Literal["classification", "regression"]
 AtomLabels = Literal["smiles", "element"]
 WordColumn = Literal["form", "lemma", "upos"]
 
@@ -41,7 +41,7 @@ class ReadOptions:
     features : str | None, default=None
         Numeric columns or keys, separated by commas, that models read in addition to the parts;
         `rdkit` stands for descriptors of molecules.
-    task : Task | None, default=None
+    task : TaskName | None, default=None
         Classification or regression. None: integers and text are classes.
     directed : bool, default=False
         Whether edges of TUDataset files, edge lists and edge tables are directed. Other formats
@@ -95,7 +95,7 @@ class ReadOptions:
     id: str | None = None
     smiles: str | None = None
     features: str | None = None
-    task: Task | None = None
+    task: TaskName | None = None
     directed: bool = False
     atom_labels: AtomLabels | None = None
     largest_fragment: bool = False

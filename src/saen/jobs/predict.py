@@ -126,7 +126,7 @@ def model_takes(model: Estimator) -> str:
     return model.fitted_.takes
 
 
-def load_examples(model: Estimator, data: str, reading: ReadOptions, model_file: Path) -> Any:
+def load_for_model(model: Estimator, data: str, reading: ReadOptions, model_file: Path) -> Any:
     """Data for a model, read as those that it was trained on."""
     like = replace(reading, like=model.reading_)
     return load_input(data, model_takes(model), like, str(model_file))
@@ -140,7 +140,7 @@ def _stream_examples(
     *,
     keep: bool = False,
 ) -> Iterator[Any]:
-    """What `load_examples` loads, in parts where the format allows it, or whole to keep columns."""
+    """What `load_for_model` loads, in parts if the format allows it, or whole to keep columns."""
     like = replace(
         reading or ReadOptions(), like=model.reading_, partial_targets=True, all_columns=keep
     )

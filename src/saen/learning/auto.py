@@ -52,7 +52,7 @@ MAX_DEPTH_ENTRIES = 30_000_000
 """Nodes and neighbours of all graphs, times the depth, that part counts may take apart."""
 
 
-def inner_folds(values: Array, class_counts: Ints, *, grouped: bool = False) -> int:
+def inner_folds(values: Array, class_sizes: Ints, *, grouped: bool = False) -> int:
     """Inner folds of training examples; 1 is a single split.
 
     That must hold out some of every class, and groups may be too large for it.
@@ -62,8 +62,8 @@ def inner_folds(values: Array, class_counts: Ints, *, grouped: bool = False) -> 
     [5, 3, 1]
     """
     if len(values) < FEW_EXAMPLES:
-        return 5 if class_counts.max() == 0 or class_counts.max() >= 5 else 3
-    frequent = values.ndim == 1 and (class_counts.max() == 0 or class_counts.min() >= FREQUENT)
+        return 5 if class_sizes.max() == 0 or class_sizes.max() >= 5 else 3
+    frequent = values.ndim == 1 and (class_sizes.max() == 0 or class_sizes.min() >= FREQUENT)
     return 1 if len(values) >= MANY_EXAMPLES and frequent and not grouped else 3
 
 

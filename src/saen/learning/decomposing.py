@@ -13,7 +13,7 @@ from saen._util.arrays import Array, Floats, Ints
 from saen._util.atomic import expand_user
 from saen._util.remote import is_file
 from saen.data.chunks import compress_graphs
-from saen.data.collection import COMPUTED, Collection, Rows
+from saen.data.collection import COMPUTED, Collection, Positions
 from saen.data.compression import Compressed, compress
 from saen.data.duplicates import identical_examples
 from saen.data.graphs import Graphs
@@ -138,7 +138,7 @@ class Decompositions(Collection):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} examples, {len(self._made)} decompositions)"
 
-    def _take(self, rows: Rows) -> Decompositions:
+    def _take(self, rows: Positions) -> Decompositions:
         own = np.arange(len(self.data)) if self.rows is None else self.rows
         return replace(self, rows=own[rows])
 
@@ -284,7 +284,7 @@ class CompressedExamples(Decompositions):
         """The only decomposition that these data have."""
         return self._made[0][1]
 
-    def _take(self, rows: Rows) -> CompressedExamples:
+    def _take(self, rows: Positions) -> CompressedExamples:
         subset = super()._take(rows)
         assert isinstance(subset, CompressedExamples)
         subset.name, subset.target_names = self.name, self.target_names

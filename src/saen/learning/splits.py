@@ -174,7 +174,7 @@ class Fold:
         train, values = self.train, problem.values[self.train]
         groups = None if problem.groups is None else problem.groups[train]
         if isinstance(number, str):
-            number = auto.inner_folds(values, class_counts(values), grouped=groups is not None)
+            number = auto.inner_folds(values, class_sizes(values), grouped=groups is not None)
         inner: tuple[Split, ...] = ()
         if number > 0 and len(train) >= auto.MIN_INNER_EXAMPLES:
             state = derive_seed((seed, self.name[0]), "inner folds") % 2**31
@@ -188,7 +188,7 @@ def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = N
 
     One fold is a single split that holds out a tenth, but no more than `MAX_INNER_TEST` examples.
     """
-    counts = class_counts(targets)
+    counts = class_sizes(targets)
     n_groups = 0 if groups is None else len(np.unique(groups))
     if n_groups < 2:
         groups = None
@@ -205,7 +205,7 @@ def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = N
         return _split(fold_splitter(folds, state, False, groups is not None), targets, groups)
 
 
-def class_counts(targets: Array) -> Ints:
+def class_sizes(targets: Array) -> Ints:
     """The members of every class, a single 0 where there is no one class per example."""
     return np.unique(targets, return_counts=True)[1] if _has_classes(targets) else np.zeros(1, int)
 

@@ -61,7 +61,7 @@ _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 Number = type[np.int64] | type[np.float64]
-Rows = TypeVar("Rows", bound=Sized)
+Block = TypeVar("Block", bound=Sized)
 
 
 def read_tu(
@@ -398,8 +398,8 @@ class _Reader:
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     def _tables(
-        self, part: str, number: Number, columns: int | None, convert: Callable[[Array], Rows]
-    ) -> Iterator[Rows]:
+        self, part: str, number: Number, columns: int | None, convert: Callable[[Array], Block]
+    ) -> Iterator[Block]:
         """What `convert` makes of the numbers of each chunk of lines; at least one chunk."""
         chunks = _line_chunks(self.files[part], CHUNK_BYTES)
         first = next(chunks, b"")
@@ -424,10 +424,10 @@ class _Reader:
 
 
 def _map_in_order(
-    pool: ThreadPoolExecutor, work: Callable[[bytes], Rows], chunks: Iterable[bytes]
-) -> Iterator[Rows]:
+    pool: ThreadPoolExecutor, work: Callable[[bytes], Block], chunks: Iterable[bytes]
+) -> Iterator[Block]:
     """`map` over worker threads, never more than a few chunks ahead of the results."""
-    pending: deque[Future[Rows]] = deque()
+    pending: deque[Future[Block]] = deque()
     for chunk in chunks:
         pending.append(pool.submit(work, chunk))
         if len(pending) > _workers():
@@ -477,8 +477,8 @@ class _BadLineError(Exception):
 
 
 def _parse(
-    chunk: bytes, columns: int, number: Number, convert: Callable[[Array], Rows], arrow: Any
-) -> Rows:
+    chunk: bytes, columns: int, number: Number, convert: Callable[[Array], Block], arrow: Any
+) -> Block:
     integers = number is np.int64
     table = _parse_arrow(chunk, columns, arrow) if integers and arrow is not None else None
     if table is None:

@@ -21,7 +21,7 @@ from saen._util.lazy import sparse
 from saen._util.strings import boolean_text, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.options import ReadOptions, Task
+from saen.io.options import ReadOptions, TaskName
 from saen.io.parsing.columns import Choice
 from saen.io.parsing.text_files import FREE_NODES, check_text, check_width
 
@@ -328,7 +328,7 @@ def _plain_column(values: Sequence[Any]) -> Array:
     return np.array(texts, dtype=np.str_)
 
 
-def targets_for(targets: Array, task: Task) -> Array:
+def targets_for(targets: Array, task: TaskName) -> Array:
     """Targets as classes or as real numbers.
 
     >>> targets_for(np.array([1, 2]), "regression").tolist()
