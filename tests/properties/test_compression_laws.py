@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import saen.data.chunks
 import saen.data.content_hash
-import saen.decompositions.ball_counts
+import saen.decompositions.k_hop
 from saen import Compressed, Decomposition, Hierarchy, compress, compress_graphs, merge
 from saen.data.compression import compress_stream, equivalent, extend
 from saen.data.content_hash import level_keys
@@ -290,7 +290,7 @@ def test_compress_graphs_in_chunks_of_roots_gives_what_compressing_the_graph_giv
 ) -> None:
     fitted = decomposition.fit(drawn.graphs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saen.decompositions.ball_counts, "_MAX_TABLE", table)  # none or more hubs
+        patch.setattr(saen.decompositions.k_hop, "_MAX_TABLE", table)  # none or more hubs
         for graph in (drawn.graphs[i : i + 1] for i in range(len(drawn.graphs))):
             direct = compress(fitted.decompose(graph))
             with blocks_of(entries):

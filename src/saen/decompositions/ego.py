@@ -24,12 +24,10 @@ from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.identical import merge_objects
 from saen.data.vocabulary import Vocabulary
-from saen.decompositions.ball_bits import list_balls, n_words
-from saen.decompositions.ball_counts import BallCounts
-from saen.decompositions.balls import ball_matrices, spheres
 from saen.decompositions.base import FITTED, Anchors, distinct_integers
 from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks
 from saen.decompositions.graph_base import GraphDecomposition
+from saen.decompositions.k_hop import LabelCounts, k_hop_matrices, list_k_hops, n_words, shells
 from saen.decompositions.node_labels import (
     DIRECTION_HELP,
     LABELS_HELP,
@@ -105,7 +103,7 @@ class Ego(GraphDecomposition):
     def cut(self, graphs: Graphs) -> Cut | None:
         """One graph in chunks of its nodes, unless distances are labels.
 
-        Where the parts are nodes by label alone, they are counted (see `BallCounts`). Graphs whose
+        Where the parts are nodes by label alone, they are counted (see `LabelCounts`). Graphs whose
         ego graphs would not fit into memory even then are not cut.
         """
         if len(graphs) != 1 or uses_distance(self.node_labels):
@@ -117,7 +115,7 @@ class Ego(GraphDecomposition):
             return None
         links = self._links(graphs)
         if links is None and self.edges != "objects":
-            counts = BallCounts.of(graphs.adjacency(self.direction), inverse, len(bottom))
+            counts = LabelCounts.of(graphs.adjacency(self.direction), inverse, len(bottom))
             if max(self.radii) <= 2:
                 costs = sum(map(counts.costs, self.radii), np.zeros_like(costs))
 
@@ -207,7 +205,7 @@ class Ego(GraphDecomposition):
         proper = graphs.without_loops()
         if max(self.radii) > 1 and self._fills_words(graphs):
             near = proper.neighbours(self.direction)
-            indptr, parts, roots = list_balls(
+            indptr, parts, roots = list_k_hops(
                 *near, graphs.node_offsets, self.radii, index_dtype(n)
             )
             others = np.ones(len(parts), dtype=np.bool_)
@@ -218,7 +216,7 @@ class Ego(GraphDecomposition):
             around[self.radii.index(1)] = proper.neighbours(self.direction)
         far = [radius for radius in self.radii if radius > 1]
         if far:
-            balls = ball_matrices(proper.adjacency(self.direction), far, 0, n)
+            balls = k_hop_matrices(proper.adjacency(self.direction), far, 0, n)
             for radius, ball in zip(far, balls, strict=True):
                 around[self.radii.index(radius)] = _without_roots(ball)
         lengths = np.ones((n, width), dtype=np.int64)
@@ -254,10 +252,10 @@ class Ego(GraphDecomposition):
 
         The ego graphs are those of the nodes from `start` to `stop`.
         """
-        balls = self._all_balls(graphs, start, stop)
+        balls = self._all_k_hops(graphs, start, stop)
         alphabet = ROLES if links is None else ROLES + links.roles
         runs: list[_Run] = []
-        for distance, sphere in enumerate(spheres(balls)):
+        for distance, sphere in enumerate(shells(balls)):
             places = [place for place, radius in enumerate(self.radii) if radius >= distance]
             if links is not None and distance == 1:
                 own = slice(*np.searchsorted(links.nodes, [start, stop]))
@@ -290,14 +288,14 @@ class Ego(GraphDecomposition):
 
     def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs of a node and its distance from some root, each once."""
-        balls = self._all_balls(graphs, 0, graphs.n_nodes)
-        nodes = [np.flatnonzero(np.bincount(sphere.indices)) for sphere in spheres(balls)]
+        balls = self._all_k_hops(graphs, 0, graphs.n_nodes)
+        nodes = [np.flatnonzero(np.bincount(sphere.indices)) for sphere in shells(balls)]
         return np.concatenate(nodes), segment_ids(offsets(np.array(list(map(len, nodes)))))
 
-    def _all_balls(self, graphs: Graphs, start: int, stop: int) -> list[sparse.csr_array]:
+    def _all_k_hops(self, graphs: Graphs, start: int, stop: int) -> list[sparse.csr_array]:
         """The balls of every radius up to the largest."""
         radii = tuple(range(max(self.radii) + 1))
-        return list(ball_matrices(graphs.adjacency(self.direction), radii, start, stop))
+        return list(k_hop_matrices(graphs.adjacency(self.direction), radii, start, stop))
 
 
 def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
@@ -310,7 +308,7 @@ def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
     return Relation(indptr, np.arange(n_parts, dtype=index_dtype(n_parts)), roles, names, n_parts)
 
 
-def _counted(counts: BallCounts, radii: tuple[int, ...], start: int, stop: int) -> Relation:
+def _counted(counts: LabelCounts, radii: tuple[int, ...], start: int, stop: int) -> Relation:
     """R_1 over labels instead of nodes, for the nodes from `start` to `stop`."""
     n, n_labels = stop - start, counts.labels.shape[1]
     roots = counts.labels[start:stop]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from saen._util.arrays import Ints, index_dtype, offsets, segment_ids, smallest_unsigned
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
-from saen.decompositions.balls import ball_matrices, spheres
 from saen.decompositions.base import Anchors, integer
 from saen.decompositions.ego import Ego
 from saen.decompositions.graph_base import GraphDecomposition
+from saen.decompositions.k_hop import k_hop_matrices, shells
 from saen.decompositions.node_labels import DIRECTION_HELP, LABELS_HELP
 
 
@@ -92,10 +92,10 @@ class Pairs(GraphDecomposition):
     def _pairs(self, graphs: Graphs) -> tuple[Ints, Ints, Ints]:
         """First node, second node and distance of all pairs, by their first node."""
         radii = range(self.max_distance + 1)
-        balls = ball_matrices(graphs.adjacency(self.direction), radii, 0, graphs.n_nodes)
+        balls = k_hop_matrices(graphs.adjacency(self.direction), radii, 0, graphs.n_nodes)
         none: Ints = np.empty(0, dtype=np.int64)
         columns = [(none, none, none)]
-        for distance, sphere in enumerate(spheres(balls)):
+        for distance, sphere in enumerate(shells(balls)):
             if sphere.nnz == 0:  # nobody is that far apart, or farther
                 break
             first, second = segment_ids(sphere.indptr), sphere.indices

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from saen import Graphs
-from saen.decompositions import Ego, ball_bits
-from saen.decompositions.ball_bits import list_balls
+from saen.decompositions import Ego, k_hop
+from saen.decompositions.k_hop import list_k_hops
 from tests.references import hierarchies as reference
 
 SIZES = (0, 1, 63, 64, 65, 0, 150)
@@ -23,13 +23,13 @@ def random_graphs(directed: bool) -> Graphs:
 
 @pytest.mark.parametrize("direction", ["both", "out", "in"])
 def test_balls_as_bits_are_those_of_a_search(direction, monkeypatch):
-    monkeypatch.setattr(ball_bits, "_HALVES_PER_BLOCK", 7)
+    monkeypatch.setattr(k_hop, "_HALVES_PER_BLOCK", 7)
     monkeypatch.setattr("saen._util.arrays.BLOCK", 500)
     graphs = random_graphs(directed=True)
     pointers, nodes = graphs.neighbours(direction)
     near = [set(part.tolist()) for part in np.split(nodes, pointers[1:-1])]
     radii = (3, 0, 2)
-    indptr, members, roots = list_balls(
+    indptr, members, roots = list_k_hops(
         pointers, nodes, graphs.node_offsets, radii, np.dtype(np.int32)
     )
     expected = [
