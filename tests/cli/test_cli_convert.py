@@ -22,7 +22,7 @@ def test_a_newcomer_converts_checks_and_compresses_a_folder(tmp_path: Path) -> N
     threads = generate_threads(20, average_nodes=8, seed=1)
     write_data(threads, tmp_path / "mine", format="graphml")
     shown = invoke("convert", tmp_path / "mine", tmp_path / "mine.jsonl")
-    assert f"written    {tmp_path / 'mine.jsonl'}" in shown.stdout
+    assert f"saved       {tmp_path / 'mine.jsonl'}" in shown.stdout
     assert load_dataset(tmp_path / "mine.jsonl") == threads
     checked = invoke("validate", tmp_path / "mine.jsonl")
     assert "20 graphs" in checked.stdout
@@ -196,7 +196,7 @@ def test_convert_writes_any_json_and_documents_to_shards(tmp_path: Path) -> None
     assert load_data(tmp_path / "nested", "nested").ids.tolist() == ["p", "q"]
     (tmp_path / "two.conllu").write_text("1\tGo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n" * 2)
     shown = invoke("convert", tmp_path / "two.conllu", tmp_path / "texts", "--shards", 2)
-    assert "Shards(two: 2 documents in 2 shards)" in shown.stdout
+    assert "two: 2 documents in 2 shards" in shown.stdout
     assert run("compress", tmp_path / "texts")["levels"][-1]["objects"] == 2
 
 

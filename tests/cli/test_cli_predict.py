@@ -67,7 +67,7 @@ def test_all_formats_hold_the_same_rows(model: Path, new: Graphs, tmp_path: Path
     for suffix in (".csv", ".jsonl", ".parquet"):
         out = tmp_path / f"out{suffix}"
         told = invoke("predict", model, data, "-o", out).stdout
-        assert told == f"written    {out}\n"
+        assert told == f"saved       {out} (17 rows)\n"
         readers = {
             ".csv": pd.read_csv,
             ".jsonl": lambda path: pd.read_json(path, lines=True),

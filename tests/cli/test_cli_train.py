@@ -130,7 +130,7 @@ def test_a_single_number_can_be_held_out(threads: Graphs, tmp_path: Path) -> Non
     file = saved(threads, threads.sizes / 2, tmp_path)
     options = ("train", file, "-o", tmp_path / "m.saen", *QUICK, "--hold-out", 0.01)
     told = invoke(*options).stdout
-    assert "held out   mean absolute error " in told
+    assert "held out    mean absolute error " in told
     assert " on 1 graph (mean baseline " in told
     assert run(*options, "--force")["held_out"]["mae_error"] is None
 
@@ -167,11 +167,11 @@ def test_several_real_targets_are_learned_together(threads: Graphs, tmp_path: Pa
 def test_what_is_told_to_people(data: Path, tmp_path: Path) -> None:
     told = invoke("train", data, "-o", tmp_path / "m.saen", *QUICK, "--radii", "0,1").stdout
     assert "threads: 40 graphs, " in told
-    assert "classes    discussion: 20, questions: 20" in told
+    assert "classes     discussion 20, questions 20" in told
     assert "ego decomposition (radii 0,1, " in told
-    assert "ego graphs" in told
-    [line] = [line for line in told.splitlines() if line.startswith("out of fold")]
-    assert "% accuracy on 40 graphs (95 % interval" in line
+    assert len(told.splitlines()) <= 9
+    [line] = [line for line in told.splitlines() if line.startswith("out of fold accuracy ")]
+    assert "% on 40 graphs (95 % interval" in line
     assert "5 networks, 2 epochs, trained on all 40" in told
     assert "held out" not in told
 
@@ -180,7 +180,7 @@ def test_a_hold_out_changes_nothing_about_the_model(data: Path, tmp_path: Path) 
     invoke("train", data, "-o", tmp_path / "m.saen", *QUICK)
     told = invoke("train", data, "-o", tmp_path / "n.saen", *QUICK, "--hold-out", 0.1).stdout
     [line] = [line for line in told.splitlines() if line.startswith("held out")]
-    assert "% accuracy on 4 graphs (95 % interval" in line
+    assert "% on 4 graphs (95 % interval" in line
     assert (tmp_path / "m.saen").read_bytes() == (tmp_path / "n.saen").read_bytes()
 
 

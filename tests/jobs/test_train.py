@@ -32,7 +32,7 @@ def only(monkeypatch, *estimators):
 def test_train_uses_the_best_by_default(data, tmp_path):
     out, table = tmp_path / "model.saen", tmp_path / "p.csv"
     printed = invoke("train", data, "--budget", "quick", "--out", out).stdout
-    assert "inner accuracy" in printed
+    assert "CV accuracy" in printed
     assert "out of fold" in printed
     assert "blend of" in printed
     assert {*tmp_path.iterdir()} == {data, out}
@@ -50,7 +50,7 @@ def test_train_uses_the_best_by_default(data, tmp_path):
 def test_train_by_a_metric_says_so(data, tmp_path):
     preset, out = tmp_path / "by-f1.toml", tmp_path / "model.saen"
     preset.write_text('model = "blend"\n[defaults]\nmetric = "f1"\nbudget = "quick"\n')
-    assert "inner F1 (macro)" in invoke("train", data, "--preset", preset, "--out", out).stdout
+    assert "CV F1 (macro)" in invoke("train", data, "--preset", preset, "--out", out).stdout
     assert saen.load(out).metric == "f1"
     printed = invoke("inspect", out).stdout
     assert "f1" in printed

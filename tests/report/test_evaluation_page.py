@@ -89,15 +89,14 @@ def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     page = read(path)
     said, accuracy, duplicates = pairs(page), report["accuracy"], report["duplicates"]
     assert page.all("h1")[0].text == "threads: 2 × 3-fold cross-validation of preset network"
-    assert said["accuracy"].startswith(f"{100 * accuracy['mean']:.2f} % (95 % interval ")
-    assert page.all("strong")[0].text == f"{100 * accuracy['mean']:.2f} %"
+    assert said["accuracy"].startswith(f"{100 * accuracy['mean']:.1f} % (95 % interval ")
+    assert page.all("strong")[0].text == f"{100 * accuracy['mean']:.1f} %"
     others = [metric.title for metric in CLASSIFICATION_METRICS.values()][1:]
     assert len(others) == 6
     assert all(title in said["other scores"] for title in others)
-    assert said["majority baseline"] == "accuracy 50.00 %"
-    assert said["ceiling"].startswith(f"{100 * report['ceiling']:.1f} %")
-    assert f"{100 * report['ceiling_folds']:.2f} % with one model per fold" in said["ceiling"]
-    assert said["duplicates"].startswith(f"{100 * duplicates['share']:.1f} %")
+    assert said["majority baseline"] == "accuracy 50.0 %"
+    assert ("ceiling" in said) == (report["ceiling_folds"] < 1)
+    assert ("duplicates" in said) == (duplicates["share"] > 0)
     assert said["graphs"] == "300"
     assert said["seed"] == "0"
     assert said["splits"] == "stratified, seeds 0 … 1"
@@ -136,8 +135,8 @@ def test_training_page_is_about_what_was_held_out(tmp_path):
     report = run(*typed, "--report", path)
     page = read(path)
     assert "answers" not in report["held_out"]
-    assert f"{100 * report['held_out']['accuracy']:.1f} % accuracy on 30" in pairs(page)["held out"]
-    assert page.all("strong")[0].text == f"{100 * report['held_out']['accuracy']:.2f} %"
+    assert f"{100 * report['held_out']['accuracy']:.1f} % on 30" in pairs(page)["held out"]
+    assert page.all("strong")[0].text == f"{100 * report['held_out']['accuracy']:.1f} %"
     said = pairs(page)["all scores"]
     assert all(name in said for name in ("balanced accuracy", "ROC-AUC", "log loss", "Matthews"))
     assert "inner validation" in page.text  # the curve beside that of training
@@ -165,7 +164,7 @@ def test_training_page_is_about_inner_folds_where_nothing_else_was_held_out(tmp_
     report = run(*TRAIN, "--epochs", "1", "--out", tmp_path / "m.saen", "--report", path)
     page, found = read(path), report["out_of_fold"]
     assert pairs(page)["splits"] == "inner folds of the training"
-    assert f"{100 * found['accuracy']:.1f} % accuracy on 300" in pairs(page)["out of fold"]
+    assert f"{100 * found['accuracy']:.1f} % on 300" in pairs(page)["out of fold"]
     assert sum(int(row[1]) for row in tables(page)[0][1:]) == 300
     assert any(words.startswith("Hardest") for words in headings(page))
 

@@ -88,7 +88,7 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
     print_levels(report["levels"])
     size, top = report["bytes"], report["levels"][-1]
     before = f"{human_bytes(size['original'])} → " if "original" in size else ""
-    ratio = f" (ratio {size['ratio']:.3f})" if "ratio" in size else ""
+    ratio = f" ({1 / size['ratio']:.1f} × smaller)" if size.get("ratio") else ""
     lines = {
         "size": f"{before}{human_bytes(size['compressed'])}{ratio}",
         "distinct": f"{report['distinct_graphs']:,} of {top['objects']:,} {top['name']}",
@@ -97,11 +97,10 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
         lines["ceiling"] = describe_ceiling(report["ceiling"], report["decomposition"])
     seconds = report["seconds"]
     rate = top["objects"] / max(sum(seconds.values()), 1e-9)
-    steps = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())
+    steps = ", ".join(f"{step} {s:.1f} s" for step, s in seconds.items() if step != "fit")
     lines["time"] = f"{steps}: {rate:,.0f} {top['name']} per second"
     if report["peak_memory_bytes"] is not None:
         lines["memory"] = f"peak {human_bytes(report['peak_memory_bytes'])}"
     if out is not None:
-        lines["written"] = str(out)
-    print()
+        lines["saved"] = str(out)
     print_lines(lines)

@@ -74,6 +74,6 @@ def command(
             }
         )
         return
-    print_line(f"{result.data!r}")
+    print_line(result.data.description)
     for file in result.files if shards is None else [f"{out}: {shards} shards"]:
-        print_lines({"written": str(file)})
+        print_lines({"saved": str(file)})

@@ -41,14 +41,16 @@ def _list(json: bool) -> None:
         ]
         print_json({"datasets": rows})
         return
-    out = table("name", "graphs", "classes", "here")
-    out.add_column("what", justify="left")
+    out = table("name", "graphs", "classes", "available")
+    out.add_column("description", justify="left")
     for entry in catalog().values():
         here = "yes" if places[entry.name] else "download" if entry.served else "no"
         out.add_row(entry.name, f"{entry.graphs:,}", str(entry.classes), here, entry.title)
-    out.add_row("threads", "300", "2", "built in", "Generated: discussions against questions")
+    out.add_row(
+        "threads", "300", "2", "built in", "Generated reply graphs: discussions vs. questions"
+    )
     console().print(out)
-    console().print("\nA name that is not here is downloaded when it is first used.", style="dim")
+    console().print("\nOther names of TUDataset are downloaded on first use.", style="dim")
 
 
 def _describe(name: str, json: bool) -> None:
@@ -63,12 +65,12 @@ def _describe(name: str, json: bool) -> None:
         print_json({"name": graphs.name or name, **found, "paper": paper})
         return
     heading(graphs.name or name)
-    out = table("", "found", "paper")
+    out = table("", "this copy", "paper")
     for key, value in found.items():
         if key == "classes":
             shown = ", ".join(f"{label}: {count:,}" for label, count in value.items())
         else:
-            shown = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}"
+            shown = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
             shown = str(value).lower() if isinstance(value, bool) else shown
         theirs = None if paper is None else paper.get(key)
         out.add_row(key.replace("_", " "), shown, "" if theirs is None else f"{theirs:,}")

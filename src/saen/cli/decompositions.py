@@ -41,10 +41,10 @@ def command(json: options.AsJson = False) -> None:
         return
     for entry in listed:
         heading(entry["name"])
-        console().print(f"{entry['what']} Takes {entry['takes']}.", soft_wrap=True)
+        console().print(f"{entry['what']} Input: {entry['takes']}.", soft_wrap=True)
         out = table("  parameter")
         out.add_column("default", justify="left")
-        out.add_column("", justify="left")
+        out.add_column("meaning", justify="left")
         for parameter in entry["parameters"]:
             shown = parameter["default"]
             shown = tuple(shown) if isinstance(shown, list) else shown

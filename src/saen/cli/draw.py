@@ -56,4 +56,4 @@ def command(
     if json:
         print_json({"figure": str(out), "graph": graph, "decomposition": parsed.settings()})
     else:
-        print_line(f"written    {out}")
+        print_line(f"saved      {out}")

@@ -61,4 +61,4 @@ def command(
     if json:
         print_json(result.to_json())
     else:
-        print_lines({"written": f"{out}: {result.rows:,} {result.name} × {result.width}"})
+        print_lines({"saved": f"{out}: {result.rows:,} {result.name} × {result.width}"})

@@ -139,5 +139,5 @@ def _print(report: EvaluationReport) -> None:
 
     heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_selection(report)}")
     print_lines(describe_evaluation(report))
-    metric = report.evaluation.metrics[report.evaluation.metric].title
+    metric = report.evaluation.metrics[report.evaluation.metric]
     print_tried([each for each in report.evaluation.tried if "candidate" in each], metric)

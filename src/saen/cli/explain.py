@@ -94,7 +94,7 @@ def command(
         return
     _print(explanation, name)
     if out is not None:
-        print_line(f"\nwritten    {out}")
+        print_line(f"saved      {out}")
 
 
 def _print(explanation: Explanation | DatasetExplanation, name: str) -> None:

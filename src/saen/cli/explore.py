@@ -81,4 +81,4 @@ def command(
         print_json({"out": str(out), **exploration.to_json()})
         return
     print_line(repr(exploration))
-    print_line(f"written    {out}")
+    print_line(f"saved      {out}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Any, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +17,10 @@ from rich.text import Text
 
 from saen.errors import FileError, printable
 
+if TYPE_CHECKING:
+    from saen.learning.metrics import Metric
+
+_BLANKS = re.compile(r" +(?=\n)")
 _ASCII = str.maketrans(
     {"→": "->", "×": "x", "±": "+-", "…": "...", "–": "-", "−": "-", "²": "2", "≤": "<="}
 )
@@ -45,8 +50,11 @@ class _Plain:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write text as far as the encoding has it; common symbols become ASCII."""
-        return self._stream.write(_encodable(text, self._stream.encoding))
+        """Write text as far as the encoding has it; common symbols become ASCII.
+
+        Tables fill their last column with blanks, which are left out.
+        """
+        return self._stream.write(_encodable(_BLANKS.sub("", text), self._stream.encoding))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -79,7 +87,7 @@ def print_line(text: str) -> None:
 
 def print_lines(lines: Mapping[str, str]) -> None:
     """Names and what is to be said of them, one line each."""
-    width = max(10, *map(len, lines)) + 1
+    width = max(11, *map(len, lines)) + 1
     for name, words in lines.items():
         print_line(f"{name:<{width}}{words}")
 
@@ -120,7 +128,7 @@ def table(*columns: str) -> DataTable:
 
 def print_levels(levels: list[dict[str, Any]]) -> None:
     """Objects and entries of every level, before and after compression."""
-    out = table("level", "objects", "unique", "entries", "after")
+    out = table("level", "objects", "unique", "entries", "compressed")
     for level in levels:
         entries = (f"{level['entries']:,}", f"{level['entries_compressed']:,}")
         out.add_row(
@@ -132,11 +140,11 @@ def print_levels(levels: list[dict[str, Any]]) -> None:
     console().print(out)
 
 
-def print_tried(tried: list[dict[str, Any]], metric: str) -> None:
-    """The candidates of a blend, if any, with a metric on inner folds and their weights."""
-    out = table("tried", f"inner {metric}", "weight")
-    for each in tried:
-        score = "–" if each["score"] is None else f"{each['score']:.4g}"
+def print_tried(tried: list[dict[str, Any]], metric: Metric) -> None:
+    """The candidates of a blend, if any, by weight, with a cross-validated metric."""
+    out = table("candidate", f"CV {metric.title}", "weight")
+    for each in sorted(tried, key=lambda each: -each["weight"]):
+        score = "–" if each["score"] is None else metric.show(each["score"]) + metric.unit
         out.add_row(each["candidate"], score, f"{100 * each['weight']:.0f} %")
     if tried:
         console().print(out)

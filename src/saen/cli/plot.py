@@ -46,4 +46,4 @@ def embeddings(
     if json:
         print_json(result.to_json())
     else:
-        print_line(f"written    {out}")
+        print_line(f"saved      {out}")

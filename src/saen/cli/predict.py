@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from saen._util.strings import plural
 from saen.cli import options
 from saen.cli.output import print_json, print_lines, say
 from saen.errors import InputError
@@ -93,7 +94,7 @@ def command(
     if result.not_scored:
         say(f"not scored: {result.not_scored}")
     if path is not None:
-        print_lines({"written": out})
+        print_lines({"saved": f"{out} ({plural(result.structures, 'row')})"})
 
 
 def _warn_unseen(result: PredictionReport) -> None:

@@ -13,7 +13,6 @@ from saen.cli.output import (
     command_line,
     heading,
     print_json,
-    print_levels,
     print_lines,
     print_tried,
     say,
@@ -81,21 +80,22 @@ def command(
     from saen.learning.decomposing import is_compressed
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
-    from saen.report.summaries import describe_estimate, describe_times
+    from saen.report.summaries import count_examples, describe_estimate, describe_times
 
     if page is not None:
         if is_compressed(data):
             raise InputError("--report shows the data themselves: it cannot be of compressed ones")
         check_report(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
+    estimates: list[dict[str, str]] = []
 
     def show(part: str | DataFacts | Estimate) -> None:
         if isinstance(part, str):
             say(part)
         elif isinstance(part, DataFacts) and not json:
             _print_facts(part)
-        elif isinstance(part, Estimate) and not json:
-            print_lines(describe_estimate(part))
+        elif isinstance(part, Estimate):
+            estimates.append(describe_estimate(part))
 
     job = Job(data, preset, overrides, seed, device, reading)
     result = train_model(
@@ -107,7 +107,12 @@ def command(
         print_json(result.to_json())
         return
     print_tried(result.model.tried_, result.inner_metric)
-    model = f"{result.model.fitted_.in_words}, trained on all {result.facts.structures:,}"
+    examples = count_examples(result.facts.structures, result.takes)
+    # The table above has the members of a blend.
+    words = result.model.fitted_.in_words.partition(" (")[0]
+    model = f"{words}, trained on all {examples}"
+    for lines in estimates:
+        print_lines(lines)
     print_lines(
         {
             "saved": f"{result.path} ({human_bytes(result.bytes)}): {model}",
@@ -122,12 +127,11 @@ def _print_facts(facts: DataFacts) -> None:
     heading(facts.description)
     lines = {}
     if facts.classes is not None:
-        listed = [f"{name}: {n:,}" for name, n in list(facts.classes.items())[:MAX_LISTED_CLASSES]]
+        listed = [f"{name} {n:,}" for name, n in list(facts.classes.items())[:MAX_LISTED_CLASSES]]
         more = len(facts.classes) - len(listed)
         lines["classes"] = ", ".join(listed) + (f" and {more} more" if more else "")
-    if facts.decomposition is not None:
-        lines["parts"] = describe_decomposition(facts.decomposition, facts.candidates)
+    if facts.decomposition is not None and facts.candidates == 1:
+        lines["parts"] = describe_decomposition(facts.decomposition)
     if facts.ceiling is not None and facts.ceiling < 1:
         lines["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition, facts.candidates)
     print_lines(lines)
-    print_levels(facts.levels)

@@ -40,7 +40,9 @@ def command(
     if json:
         print_json(report.to_json(limit))
     else:
-        heading(source)
+        rest = " (--skip-bad of other commands reads the rest)" if report.data is not None else ""
+        n = plural(report.n_problems, "problem")
+        heading(f"{source}: {n}{rest}" if report.problems else f"{source}: no problems")
         for line in [*_description(report.data), *map("note: {}".format, report.unused)]:
             print_line(line)
         found = report.overlap
@@ -49,9 +51,6 @@ def command(
                 f"overlap: {100 * found.share:.1f} % of graphs share rare parts with another "
                 f"graph; largest group {found.largest:,} (saen evaluate --groups overlap)"
             )
-        rest = " (--skip-bad of other commands reads the rest)" if report.data is not None else ""
-        n = plural(report.n_problems, "problem")
-        print_line(f"{n}{rest}" if report.problems else "no problems")
         for complaint in report.complaints()[:limit]:
             print_line(f"  {complaint}")
         if len(report.problems) > limit:
@@ -73,7 +72,7 @@ def _description(found: Graphs | Documents | NestedData | None) -> list[str]:
         lines["isolated nodes"] = f"{facts['isolated_nodes']:,}"
     lines |= _targets(found, "graphs" if isinstance(found, Graphs) else "examples")
     width = max(20, *(len(name) + 2 for name in lines))
-    return [repr(found), *(f"{name:{width}}{words}" for name, words in lines.items())]
+    return [found.description, *(f"{name:{width}}{words}" for name, words in lines.items())]
 
 
 def _targets(found: Graphs | Documents | NestedData, examples: str) -> dict[str, str]:

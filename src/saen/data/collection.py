@@ -202,6 +202,11 @@ class Dataset(Collection):
             columns |= dict(zip(names, several, strict=True))
         return html_table(repr(self), columns, len(self) - n)
 
+    @property
+    def description(self) -> str:
+        """Name, content and targets in one line."""
+        return repr(self).partition("(")[2][:-1]
+
     def _described(self, content: str, *extras: str) -> str:
         """For `repr`: name, content, targets and what else there is."""
         name = f"{self.name}: " if self.name else ""

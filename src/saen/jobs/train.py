@@ -39,6 +39,7 @@ from saen.learning.decomposing import (
 )
 from saen.learning.estimators import Estimator, fit_problem
 from saen.learning.evaluation import Evaluation, cross_validate
+from saen.learning.metrics import Metric
 from saen.learning.models.base import Learner, Study
 from saen.learning.overlap import TrainingGraphs
 from saen.learning.parameters import clone_with
@@ -101,9 +102,9 @@ class FitReport:
         return self.model.fitted_.takes
 
     @property
-    def inner_metric(self) -> str:
+    def inner_metric(self) -> Metric:
         """What the inner scores of a blend's candidates are."""
-        return (self.model.learner().metric or self.model.fitted_.targets.metric()).title
+        return self.model.learner().metric or self.model.fitted_.targets.metric()
 
     def to_json(self) -> dict[str, Any]:
         """Facts about the data, scores, the model, and times."""
@@ -403,6 +404,6 @@ def _describe(loaded: LoadedJob, learner: Learner, prepared: Decompositions) -> 
         decomposition=None if first.decomposition is None else first.decomposition.settings(),
         levels=first.compressed.levels(),
         ceiling=known_ceiling(rows, y),
-        description=repr(loaded.data).partition("(")[2][:-1],
+        description=loaded.data.description,
         candidates=len(candidates),
     )

@@ -145,4 +145,6 @@ def _shared_repeats(one: Evaluation, other: Evaluation) -> list[int]:
 
 
 def _signed(metric: Metric, difference: float) -> str:
-    return ("+" if difference >= 0 else "−") + metric.show(abs(difference))
+    size = abs(difference)
+    shown = f"{100 * size:.2f}" if metric.percent else f"{size:.4g}"
+    return ("+" if difference >= 0 else "−") + shown

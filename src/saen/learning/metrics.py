@@ -356,9 +356,9 @@ class Metric:
         """A value as text, without the unit.
 
         >>> CLASSIFICATION_METRICS["accuracy"].show(0.5), REGRESSION_METRICS["mae"].show(0.5)
-        ('50.00', '0.5')
+        ('50.0', '0.5')
         """
-        return f"{100 * value:.2f}" if self.percent else f"{value:.4g}"
+        return f"{100 * value:.1f}" if self.percent else f"{value:.4g}"
 
     @property
     def unit(self) -> str:

@@ -75,7 +75,7 @@ def write_training_report(path: Path, report: FitReport, command: str) -> None:
         versions=versions(),
         headline=headline,
         target=_target(report.data, job.reading.target),
-        tried=_tried(model.tried_, report.inner_metric),
+        tried=_tried(model.tried_, report.inner_metric.title),
         telling=explain_dataset(model, _some(report.data), n_parts=MAX_TELLING),
         explain=lambda index: explain(model, report.data, index),
         explain_command=shlex.join(["saen", "explain", str(report.path), job.data, "--graph"]),

@@ -123,7 +123,7 @@ def describe_estimate(estimate: Estimate) -> dict[str, str]:
     elif "accuracy" in scores:
         low, high = scores["interval"]
         words = (
-            f"{100 * scores['accuracy']:.1f} % accuracy on {examples} (95 % interval "
+            f"accuracy {100 * scores['accuracy']:.1f} % on {examples} (95 % interval "
             f"{100 * low:.1f} to {100 * high:.1f} %; majority baseline "
             f"{100 * scores['majority']:.1f} %)"
         )
@@ -196,19 +196,22 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     if evaluation.classes is None:
         lines["mean baseline"] = f"mean absolute error {document['mae_of_mean']:.4g}"
     elif "ceiling" in document:
-        lines["majority baseline"] = f"accuracy {100 * document['majority']:.2f} %"
+        lines["majority baseline"] = f"accuracy {100 * document['majority']:.1f} %"
         candidates = sum("candidate" in each for each in evaluation.tried)
-        lines["ceiling"] = (
-            f"{describe_ceiling(document['ceiling'], candidates=candidates)} "
-            f"({100 * document['ceiling_folds']:.2f} % with one model per fold)"
+        if document["ceiling_folds"] < 1:
+            lines["ceiling"] = (
+                f"{describe_ceiling(document['ceiling'], candidates=candidates)} "
+                f"({100 * document['ceiling_folds']:.1f} % with one model per fold)"
+            )
+    if duplicates["share"] or _alike(duplicates):
+        rest = duplicates.get("accuracy_rest") if duplicates["share"] else None
+        lines["duplicates"] = (
+            f"{100 * duplicates['share']:.1f} % of test examples are identical to a training "
+            "example"
+            + _alike(duplicates)
+            + _share("; accuracy on these", duplicates.get("accuracy"))
+            + _share(", on the others", rest)
         )
-    rest = duplicates.get("accuracy_rest") if duplicates["share"] else None
-    lines["duplicates"] = (
-        f"{100 * duplicates['share']:.1f} % of test examples are identical to a training example"
-        + _alike(duplicates)
-        + _share("; accuracy on these", duplicates.get("accuracy"))
-        + _share(", on the others", rest)
-    )
     shared = document.get("overlap", {"share": 0.0})
     if shared["share"]:
         lines["overlap"] = (
@@ -238,7 +241,7 @@ def describe_score(metric: Metric, summary: dict[str, Any]) -> str:
 
     >>> from saen.learning.metrics import CLASSIFICATION_METRICS
     >>> describe_score(CLASSIFICATION_METRICS["accuracy"], {"mean": 0.5, "interval": (0.4, 0.6)})
-    '50.00 % (95 % interval 40.00 to 60.00)'
+    '50.0 % (95 % interval 40.0 to 60.0)'
     """
     if summary["mean"] is None:
         return "not defined: no fold tests more than one class"

@@ -68,6 +68,11 @@ class Shards:
     kind: str = "graphs"
     catalog: str = ""
 
+    @property
+    def description(self) -> str:
+        """Name and content in one line."""
+        return repr(self).partition("(")[2][:-1]
+
     def __repr__(self) -> str:
         what = {"nested": "examples"}.get(self.kind, self.kind)
         name = f"{self.name}: " if self.name else ""

@@ -388,7 +388,7 @@ class FittedBlend(Fitted):
     def in_words(self) -> str:
         """The members, those of the largest weights first."""
         shares = [f"{each.name} {100 * each.weight:.0f} %" for each in self.blended]
-        members = some_of(shares, MAX_SHOWN, "; ")  # names may have commas
+        members = some_of(shares, MAX_SHOWN)
         return f"blend of {plural(len(shares), 'model')} ({members})"
 
     def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
