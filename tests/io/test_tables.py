@@ -148,8 +148,8 @@ def test_table_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason:
                                 "graph, source"),
         (
             "1,2\n2,3\n",
-            ": no column 'smiles' (of a table of edges: graph, source, target): name the column of "
-            "molecules with --smiles; columns: 1,2",
+            ": neither molecules (name their column with --smiles) nor edges (which need the "
+            "columns graph, source and target); columns: 1,2",
         ),
         ("graph,source,Source\na,1,1\n", ": two columns named 'source'"),
         (",".join(map(str, range(10_001))) + "\n", ": 10,001 columns (at most 10,000)"),

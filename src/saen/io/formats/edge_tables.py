@@ -583,11 +583,15 @@ def _read(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
 def _neither(table: Table) -> str:
     """What to say of a table with neither edges nor a column called `smiles`."""
     alike = [table.written(name) for name in table.columns if looks_like_smiles(table.texts(name))]
-    hint = f"; {alike[0]!r} looks like SMILES" if alike else ""
     columns = join_names([*map(table.written, table.columns)])[:200]
+    if alike:
+        return (
+            "no column 'smiles': name the column of molecules with --smiles; columns: "
+            f"{columns}; {alike[0]!r} looks like SMILES"
+        )
     return (
-        "no column 'smiles' (of a table of edges: graph, source, target): name the column of "
-        f"molecules with --smiles; columns: {columns}{hint}"
+        "neither molecules (name their column with --smiles) nor edges (which need the columns "
+        f"graph, source and target); columns: {columns}"
     )
 
 
