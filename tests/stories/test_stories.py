@@ -78,7 +78,8 @@ def test_a_chemist_asks_about_new_scaffolds_and_the_nearest_molecule() -> None:
         *("id", "pH", "repeat", "fold", "target", "prediction", "lower", "upper")
     ]
     kept = ("--nearest", "--out", "m.saen", "--report", "report.html")
-    invoke("train", "assay.csv", *names, *new_scaffolds, *kept)
+    trained = invoke("train", "assay.csv", *names, *new_scaffolds, *kept)
+    assert "groups by scaffold: 6, the largest 9 of 49 examples" in trained.stderr
     page = Path("report.html").read_text()
     assert "IC50, nM: " in page
     assert "Bars: 90 % intervals" in page

@@ -203,6 +203,12 @@ def train_model(
         first = None if is_special(out) else learner.first_stage(prepared, np.arange(len(data)))
         if first is not None and not resumed:
             check_output(partial_model, force=force)
+        if group_of is not None:
+            sizes = np.unique(group_of, return_counts=True)[1]
+            say(
+                f"groups by {groups}: {len(sizes):,}, the largest {sizes.max():,} of {len(data):,} "
+                "examples; no fold divides one"
+            )
         if not compressed:
             for line in loaded.notes(groups, "saen train" if groups is None else ""):
                 say(f"note: {line}")
