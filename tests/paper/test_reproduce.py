@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from saen.jobs.evaluate import Protocol
 from saen.jobs.job import Job
 from saen.learning.presets import load_preset
 from saen.paper import kernel, reproduce, tables, timing
-from saen.paper.reproduce import AS_WRITTEN, RUNS, Missing, Run, Table
+from saen.paper.reproduce import AS_WRITTEN, RUNS, Missing, Run, Table, run_of
 from tests.properties.strategies import DrawnGraphs, graph_collections
 from tests.references.hierarchies import refined
 from tests.refusals import refuses
@@ -37,7 +38,7 @@ def protocol(repeats: int, folds: int, selection: str) -> dict[str, Any]:
 
 def summary(name: str, kind: str) -> dict[str, Any]:
     """What `saen evaluate` would keep of a run of this kind."""
-    run = RUNS[kind]
+    run = run_of(kind, name)
     preset = load_preset(run.preset)
     return {
         "dataset": name,
@@ -98,6 +99,9 @@ def test_runs_that_are_not_there_are_made_in_their_own_way(tmp_path: Path) -> No
     for kind in ("written", "paper", "best"):
         (tmp_path / kind / "MUTAG" / "summary.json").unlink()
     reproduce.accuracy(["MUTAG", "PTC_MR"], tmp_path, make)
+    assert RUNS["best"].repeats == 3
+    assert run_of("best", "REDDIT-MULTI-5K") == replace(RUNS["best"], repeats=1)
+    assert run_of("network", "REDDIT-MULTI-5K") == RUNS["network"]
     assert asked == {
         "written": ("MUTAG", Run("paper", 10, "fixed", AS_WRITTEN)),
         "paper": ("MUTAG", Run("paper", 10, "fixed")),
@@ -210,17 +214,10 @@ def test_the_command_makes_missing_runs_as_the_table_says(
 def test_runs_that_are_kept_here_are_those_that_the_table_says() -> None:
     runs = Path(__file__).parents[2] / "docs" / "results" / "runs"
     kept = sorted(folder for kind in RUNS for folder in (runs / kind).glob("*"))
-    current = [
-        folder
-        for folder in kept
-        if "selection"
-        in json.loads((folder / "summary.json").read_text(encoding="utf-8"))["protocol"]
-    ]
-    if not current:
-        pytest.skip("the kept runs are older than the one procedure, and are being measured anew")
-    for folder in current:
+    assert len(kept) == len(RUNS) * len(tables()["accuracy"])
+    for folder in kept:
         kind, name = folder.parts[-2:]
-        found = reproduce._result(folder / "summary.json", name, RUNS[kind])
+        found = reproduce._result(folder / "summary.json", name, run_of(kind, name))
         assert 0 < found["accuracy"]["mean"] < 1
 
 
