@@ -28,4 +28,4 @@ def test_faults_of_writes_leave_an_error_message_and_nothing_else(tmp_path: Path
 
 @pytest.mark.slow
 def test_faults_of_long_runs_are_resumed_from(tmp_path: Path) -> None:
-    check(tmp_path, "--only", "train", "--only", "evaluate --out", "--every", "23")
+    check(tmp_path, "--only", "train", "--only", "evaluate --out", "--every", "71")

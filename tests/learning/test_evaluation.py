@@ -1,6 +1,7 @@
 """Cross-validation: protocols, splits, run directories."""
 
 import json
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -80,6 +81,17 @@ def test_all_tasks_begin_before_any_is_waited_for(threads, selection, stages):
     assert np.isfinite(here.radius).all()
     for name in ("outputs", "radius", "loss", "validation_loss"):
         np.testing.assert_array_equal(getattr(found, name), getattr(here, name))
+
+
+def test_the_seconds_of_part_counts_are_those_of_training(threads):
+    start = perf_counter()
+    made = saen.cross_validate(
+        saen.PartCountsClassifier(), threads, threads.targets, n_repeats=1, n_folds=3
+    )
+    whole = perf_counter() - start
+    assert made.seconds["compress"] > 0
+    assert 0.2 * whole < made.seconds["train"]
+    assert made.seconds["compress"] + made.seconds["train"] <= whole
 
 
 def test_splits_are_those_of_the_class_names(threads):

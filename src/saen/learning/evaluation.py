@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -562,12 +563,15 @@ def cross_validate(
             folds.append(Fold(used, np.asarray(test), (repeat, number), inner))
     tasks = None if executor is None else Tasks(executor)
     study = Study(data, problem, random_state, run_dir, parallel_models, False, progress, tasks)
+    begun, before = perf_counter(), study.seconds["compress"]
     if selection == "peek":
         results, epoch = learner.peek(study, folds)
         chosen: list[Any] = [{"epoch": epoch}]
     else:
         results = learner.fit(study, folds)
         chosen = [result.chosen for result in results]
+    compressing = study.seconds["compress"] - before
+    study.seconds["train"] = perf_counter() - begun - compressing
     outputs, radius = _joined(problem, splits, results)
     every = np.arange(len(values))
     first = learner.candidates(data, every)[0].learner.spec

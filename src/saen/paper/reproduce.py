@@ -79,13 +79,15 @@ RUNS = {
 }
 """The runs whose accuracies are tabulated, by the folder that they are kept in."""
 LONG = ("REDDIT-MULTI-5K", "REDDIT-MULTI-12K")
-"""Ten folds of preset `best` take more than ten minutes on two cores: one repeat."""
+"""Ten folds of preset `best` take more than ten minutes on two cores: one repeat, no groups."""
 
 
-def run_of(kind: str, name: str) -> Run:
-    """The run of a kind on a dataset."""
-    run = RUNS[kind]
-    return replace(run, repeats=1) if run.preset == "best" and name in LONG else run
+def runs_of(name: str) -> dict[str, Run]:
+    """The runs on a dataset, by kind."""
+    if name not in LONG:
+        return RUNS
+    once = {"best": replace(RUNS["best"], repeats=1)}
+    return {kind: run for kind, run in (RUNS | once).items() if run.groups is None}
 
 
 Say = Callable[[str], object]
@@ -271,7 +273,7 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
     """
     published = tables()["accuracy"]
     wanted = {
-        name: {kind: (run_of(kind, name), runs / kind / name) for kind in RUNS}
+        name: {kind: (run, runs / kind / name) for kind, run in runs_of(name).items()}
         for name in names
         if name in published
     }
@@ -326,7 +328,7 @@ def _presets(data: dict[str, Any]) -> list[str]:
         "|---|---:|---:|---:|---:|---:|",
     ]
     for name, row in data.items():
-        ours = {kind: row[kind]["accuracy"] for kind in RUNS}
+        ours = {kind: row[kind]["accuracy"] for kind in runs_of(name)}
         rest = row["best"]["duplicates"]["accuracy_rest"]
         cells = (
             name,
@@ -334,37 +336,27 @@ def _presets(data: dict[str, Any]) -> list[str]:
             percent_interval(ours["best"]),
             _beside(ours["best"], row["published"]["SAEN"][0]),
             "" if rest is None else f"{100 * rest:.1f}",
-            percent_interval(ours["overlap"]),
+            percent_interval(ours["overlap"]) if "overlap" in ours else "",
         )
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
 def _members(data: dict[str, Any]) -> list[str]:
-    """What `best` chose on every dataset, and how long it took, for a document."""
-
-    def seconds(result: dict[str, Any]) -> str:
-        taken = sum(result["seconds"].values())
-        return f"{taken:.0f} s" + (" on a CPU" if result["device"] == "cpu" else "")
-
+    """What `best` chose on every dataset, for a document."""
     lines = []
     for name, row in data.items():
         tried = sorted(row["best"]["tried"], key=lambda each: -each["weight"])
         members = "; ".join(
             f"{each['candidate']} {each['weight']:.2f}" for each in tried if each["weight"] > 0
         )
-        times = " | ".join(seconds(row[kind]) for kind in ("network", "best"))
-        lines.append(f"| {name} | {times} | {members} |")
-    devices = {row[kind]["device"] for row in data.values() for kind in ("network", "best")}
-    gpus = "".join(f", on one {each}" for each in sorted(devices - {"cpu"}))
+        lines.append(f"| {name} | {members} |")
     note = (
-        "Members: mean weights over all folds; every fold chooses for itself. Seconds are those of "
-        f"the runs of the table above{gpus} with part counts on the CPUs beside it, choices on "
-        "inner folds included; some runs shared the machine with another, and of a run that was "
-        "interrupted and resumed they are those of the last call."
+        "Mean weights over all folds; every fold chooses for itself. What it costs: "
+        "[the default](default.md)."
     )
-    heading = "| dataset | seconds of `network` | of `best` | members of `best` |"
-    return ["", "## What `best` chose", "", heading, "|---|---:|---:|---|", *lines, "", note]
+    heading = "| dataset | members of `best` |"
+    return ["", "## What `best` chose", "", heading, "|---|---|", *lines, "", note]
 
 
 def _accuracy_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
@@ -411,7 +403,7 @@ def _result(path: Path, name: str, run: Run) -> dict[str, Any]:
         found = {key: summary[key] for key in ("dataset", "preset", "seed", "grid")}
         found |= summary["protocol"] | summary["settings"]
         found["groups"] = summary.get("groups", {}).get("by")
-        kept = ("accuracy", "protocol", "device", "seconds", "duplicates")
+        kept = ("accuracy", "protocol", "device", "duplicates")
         result = {key: summary[key] for key in kept}
         if run.preset == "best":
             result["tried"] = summary["tried"]

@@ -19,7 +19,6 @@ import numpy as np
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.digests import digest_of
 from saen._util.lazy import LazyModule, torch
-from saen._util.progress import timed
 from saen._util.seeds import derive_seed
 from saen._util.strings import plural
 from saen.data.compression import Compressed
@@ -252,8 +251,7 @@ class NetworkLearner(Learner):
         def results() -> Results:
             done: dict[int, FoldResult | DivergenceError] = {}
             for places, runs, training in started:
-                with timed(study.seconds, "train"):
-                    trained = training.run()
+                trained = training.run()
                 ends = np.cumsum([0, *map(len, runs)]).tolist()
                 for place, own, a, b in zip(places, runs, ends, ends[1:], strict=False):
                     error = _divergence(training, trained, slice(a, b))
