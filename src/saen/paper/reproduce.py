@@ -79,15 +79,16 @@ RUNS = {
 }
 """The runs whose accuracies are tabulated, by the folder that they are kept in."""
 LONG = ("REDDIT-MULTI-5K", "REDDIT-MULTI-12K")
-"""Ten folds of preset `best` take more than ten minutes on two cores: one repeat, no groups."""
+"""Ten folds of preset `best` take more than ten minutes on two cores: they are not grouped, too."""
+ONCE = ("REDDIT-MULTI-5K",)
+"""Run where there was no GPU: one repeat of preset `best`."""
 
 
 def runs_of(name: str) -> dict[str, Run]:
     """The runs on a dataset, by kind."""
-    if name not in LONG:
-        return RUNS
-    once = {"best": replace(RUNS["best"], repeats=1)}
-    return {kind: run for kind, run in (RUNS | once).items() if run.groups is None}
+    once = {"best": replace(RUNS["best"], repeats=1)} if name in ONCE else {}
+    runs = RUNS | once
+    return {kind: run for kind, run in runs.items() if run.groups is None or name not in LONG}
 
 
 Say = Callable[[str], object]
@@ -301,7 +302,7 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         "Percent: mean, with a 95 % interval corrected for the overlap of training parts, of "
         f"{FOLDS}-fold cross-validation ({repeats['paper']} repeats for the preset `paper` as in "
         f"the paper, {repeats['network']} for `network`, {repeats['best']} for `best`, 1 on "
-        f"{' and '.join(LONG)}). The "
+        f"{' and '.join(ONCE)}). The "
         "paper's own numbers are printed as there, with the standard deviation over repeats, "
         "which says how much the folds matter and not how much the data do. Δ: our mean less the "
         "paper's, and whether our interval is above or below that, or holds it (level). Without "
