@@ -10,14 +10,17 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+import sklearn
 import sklearn.utils.estimator_checks as checks
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from rich.console import Console
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -422,6 +425,36 @@ def test_an_empty_collection_cannot_be_fitted_but_predicted(
     assert fitted.decision_function(threads[:0]).shape == (0,)
     assert fitted.embed(threads[:0]).shape == (0, 12)
     assert fitted.embed(threads[:0], 0).shape == (0, 8)
+
+
+def test_functions_over_columns_say_that_graphs_are_no_matrix(threads: Graphs) -> None:
+    model = PartCountsClassifier(depth=0, inner_folds=0).fit(threads, threads.targets)
+    for X in (threads, list(threads)):
+        with pytest.raises(InputError, match="Graphs cannot be an array of numbers, as scikit-"):
+            BaggingClassifier(model).fit(X, threads.targets)
+    with pytest.raises(InputError, match=r"explain them by saen.explain_dataset"):
+        permutation_importance(model, threads, threads.targets)
+
+
+def test_weights_and_groups_are_routed_to_fit(threads: Graphs) -> None:
+    groups = np.arange(len(threads)) // 2
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = PartCountsClassifier(depth=0, inner_folds=2)
+        model.set_fit_request(sample_weight=True, groups=True)
+        model.set_score_request(sample_weight=False)
+        found = cross_validate(
+            model,
+            threads,
+            threads.targets,
+            cv=GroupKFold(2),
+            params={"sample_weight": np.ones(len(threads)), "groups": groups},
+            return_estimator=True,
+            return_indices=True,
+        )
+    for fitted, train in zip(found["estimator"], found["indices"]["train"], strict=True):
+        alone = PartCountsClassifier(depth=0, inner_folds=2)
+        alone.fit(threads[train], threads.targets[train], groups=groups[train])
+        assert np.array_equal(alone.predict_proba(threads), fitted.predict_proba(threads))
 
 
 def test_sample_weights_that_make_no_sense_are_refused(threads: Graphs) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Self, cast
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,6 +57,14 @@ class Collection(ABC):
 
     def __iter__(self) -> Iterator[Self]:
         return (self[index] for index in range(len(self)))
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Refuse: scikit-learn asks for numbers where it looks at single columns of X."""
+        raise InputError(
+            f"{type(self).__name__} cannot be an array of numbers, as scikit-learn's bagging, "
+            "permutation importance and others need: average models by saen.Classifier and "
+            "n_models, and explain them by saen.explain_dataset"
+        )
 
 
 SHOWN_EXAMPLES = 5
