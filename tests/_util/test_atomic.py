@@ -187,7 +187,7 @@ def test_an_output_needs_force_where_a_file_is_and_is_never_an_input(tmp_path: P
     file = tmp_path / "data.csv"
     check_output(file)
     file.touch()
-    with pytest.raises(FileError, match=r"already exists \(use --force"):
+    with pytest.raises(FileError, match=r"already exists \(use force=True"):
         check_output(file)
     check_output(file, force=True, inputs=["MUTAG", None, tmp_path / "other"])
     (tmp_path / "link").symlink_to(file)

@@ -421,7 +421,7 @@ def test_a_model_over_word_vectors_asks_for_their_file(vectors, tune, tmp_path):
     model = saen.SAENClassifier(text, epochs=2, n_models=1).fit(documents, documents.targets)
     model.save(tmp_path / "model")
     expected = model.predict_proba(documents)
-    with pytest.raises(InputError, match="--vectors FILE"):
+    with pytest.raises(InputError, match="vectors=FILE"):
         saen.load(tmp_path / "model").predict(documents)
     moved = vectors.rename(tmp_path / "moved.txt")
     again = saen.load(tmp_path / "model", vectors=moved)

@@ -153,7 +153,7 @@ def test_kinds_of_another_make_are_refused_instead_of_unseen():
     lines = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["tcp", "udp"])
     for decomposition in (Ego(edges="roles"), Neighbourhoods(edges="roles"), Paths(edges="roles")):
         for seen, new, advice in (
-            (arrows, lines, r"\(--directed\)"),
+            (arrows, lines, r"\(directed=True\)"),
             (lines, arrows, ", whose edges have no direction"),
         ):
             fitted = decomposition.fit(seen)

@@ -223,7 +223,7 @@ DATA = '<node id="a"><data key="d">{}</data></node>'
          "/targets.csv, line 3: graph 'a.txt' is listed twice"),
         ({"a_txt": EDGELIST, "b_txt": EDGELIST, "targets_csv": "graph,target\nb,1\n"},
          "/targets.csv: 1 of 2 graphs has no target (first: a.txt); either all graphs need one, or "
-         "none (--skip-bad skips those without)"),
+         "none (skip_bad=True skips those without)"),
         ({"a_txt": EDGELIST, "targets_csv": "a,1\nb,2\n"},
          "/targets.csv: no column 'graph': expected graph, found a, 1"),
     ],

@@ -280,11 +280,11 @@ def test_jsonl_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path
     bare = {"nodes": [1, 2], "edges": [[0, 1]]}
     assert bad_file(written(tmp_path, GOOD, bare, GOOD, bare)) == (
         ": 2 of 4 graphs have no target (first: line 2); either all graphs need one, or none "
-        "(--skip-bad skips those without)"
+        "(skip_bad=True skips those without)"
     )
     assert bad_file(written(tmp_path, bare, GOOD)) == (
         ": 1 of 2 graphs has no target (first: line 1); either all graphs need one, or none "
-        "(--skip-bad skips those without)"
+        "(skip_bad=True skips those without)"
     )
 
 

@@ -148,7 +148,7 @@ def test_table_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason:
                                 "graph, source"),
         (
             "1,2\n2,3\n",
-            ": neither molecules (name their column with --smiles) nor edges (which need the "
+            ": neither molecules (name their column with smiles=…) nor edges (which need the "
             "columns graph, source and target); columns: 1,2",
         ),
         ("graph,source,Source\na,1,1\n", ": two columns named 'source'"),
@@ -168,7 +168,7 @@ def test_table_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path
 
 
 NO_TARGET = (
-    "1 of 2 graphs has no target (first: 'b'); either all graphs need one, or none (--skip-bad "
+    "1 of 2 graphs has no target (first: 'b'); either all graphs need one, or none (skip_bad=True "
     "skips those without)"
 )
 
@@ -368,11 +368,11 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
         (
             "smiles\nCCO\nCC(\n",
             ", line 3: 'CC(': invalid SMILES: syntax error around position 3 "
-            "(--skip-bad leaves such molecules out)",
+            "(skip_bad=True leaves such molecules out)",
         ),
         ('smiles,target\n\nCCO,1\n"",1\n', ", line 4: column 'smiles' is empty"),
         ("smiles,target\nCCO,1\nCC,\n", ": 1 of 2 graphs has no target (first: line 3); "
-                                       "either all graphs need one, or none (--skip-bad skips "
+                                       "either all graphs need one, or none (skip_bad=True skips "
                                        "those without)"),
         ("smiles,target\nCCO,1\nCC,1,2\n", ", line 3: 3 columns, expected 2"),
     ],

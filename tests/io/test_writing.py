@@ -136,8 +136,8 @@ def test_write_what_a_format_cannot_hold_is_refused_and_leaves_nothing(
     ("name", "format", "message"),
     [
         ("x.txt", None, "graphs are written as .saen, .zip, .jsonl, .ndjson, .csv, .tsv, .parquet, "
-         "or as shards with --shards, not as x.txt; for a folder, use --format tu or --format "
-         "graphml"),
+         "or as shards with shards=…, not as x.txt; for a folder, use "
+         'format="tu" or format="graphml"'),
         ("x.jsonl", "tu", "x.jsonl: the suffix means jsonl, not tu"),
         ("x", "gml",
          "format must be one of saen, tu, zip, jsonl, ndjson, table, csv, tsv, parquet, graphml, "

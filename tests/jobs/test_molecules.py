@@ -46,14 +46,14 @@ def test_columns_whose_names_have_commas(mess: Path) -> None:
 
 
 def test_a_table_without_smiles_says_which_column_looks_like_them(mess: Path) -> None:
-    with pytest.raises(FileError, match=r"with --smiles; columns: .*'Structure' looks like SMILES"):
+    with pytest.raises(FileError, match=r"with smiles=…; columns: .*'Structure' looks like SMILES"):
         saen.load_dataset(mess)
 
 
 def test_bad_molecules_name_the_option_that_leaves_them_out(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("smiles,target\nCCO,1.5\nC(C,2.5\n")
-    with pytest.raises(FileError, match=r"line 3: 'C\(C': invalid SMILES.*--skip-bad"):
+    with pytest.raises(FileError, match=r"line 3: 'C\(C': invalid SMILES.*skip_bad=True"):
         saen.load_dataset(path)
 
 

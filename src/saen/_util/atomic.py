@@ -82,7 +82,7 @@ def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[obje
     >>> check_output(note)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    saen.errors.FileError: ...note.txt: already exists (use --force to overwrite)
+    saen.errors.FileError: ...note.txt: already exists (use force=True to overwrite)
     """
     target = Path(path)
     try:
@@ -90,7 +90,7 @@ def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[obje
             raise FileError("is a folder, not a file", path=path)
         if is_remote(target):
             if not force and is_file(target):
-                raise FileError("already exists (use --force to overwrite)", path=path)
+                raise FileError("already exists (use force=True to overwrite)", path=path)
             return
         if is_special(target):
             return
@@ -104,7 +104,7 @@ def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[obje
         reason = getattr(error, "strerror", None) or error
         raise FileError(f"cannot be written ({reason})", path=path) from None
     if exists and not force:
-        raise FileError("already exists (use --force to overwrite)", path=path)
+        raise FileError("already exists (use force=True to overwrite)", path=path)
 
 
 def is_special(path: Path) -> bool:

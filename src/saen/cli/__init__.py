@@ -180,7 +180,7 @@ def _warning_printer() -> Callable[..., None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in shown:
             shown.add(str(message))
-            print(f"saen: warning: {message}", file=sys.stderr)
+            say(f"warning: {message}")
 
     return show
 

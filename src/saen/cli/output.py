@@ -25,6 +25,10 @@ _ASCII = str.maketrans(
     {"→": "->", "×": "x", "±": "+-", "…": "...", "–": "-", "−": "-", "²": "2", "≤": "<="}
 )
 
+_ARGUMENT = re.compile(
+    r"(?<![\w.])(?<!\w\()(directed|force|format|hold_out|id|largest_fragment|shards|skip_bad|smiles"
+    r'|target|task|timeout|vectors)=(True|…|[A-Z]+\b|"[\w-]+")'
+)
 MAX_REPORTED_RECORDS = 10
 """Skipped records that are listed one by one."""
 
@@ -81,8 +85,8 @@ def heading(text: str) -> None:
 
 
 def print_line(text: str) -> None:
-    """A line as it is."""
-    console().print(printable(text), soft_wrap=True)
+    """A line as it is, with arguments of Python as options."""
+    console().print(printable(in_options(text)), soft_wrap=True)
 
 
 def print_lines(lines: Mapping[str, str]) -> None:
@@ -106,8 +110,24 @@ def _finite(value: Any) -> Any:
 
 
 def say(message: str) -> None:
-    """A message on stderr."""
-    print(_encodable(printable(f"saen: {message}"), sys.stderr.encoding), file=sys.stderr)
+    """A message on stderr, with arguments of Python as options."""
+    text = in_options(f"saen: {message}")
+    print(_encodable(printable(text), sys.stderr.encoding), file=sys.stderr)
+
+
+def in_options(message: str) -> str:
+    """Arguments that a message names, as the command line writes them.
+
+    >>> in_options('use force=True, task="regression" or target=…, not ego(directed=True)')
+    'use --force, --task regression or --target, not ego(directed=True)'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1].replace("_", "-"), found[2].strip('"')
+        name = "cluster-timeout" if name == "timeout" else name
+        return f"--{name}" if value in ("True", "…") else f"--{name} {value}"
+
+    return _ARGUMENT.sub(option, message)
 
 
 class DataTable(Table):

@@ -126,7 +126,7 @@ def compress_into_partitions(
     times.append(perf_counter())
     settings = _settings(shards, fitted) | {"partitions": partitions}
     with open_run(
-        out.absolute(), settings, anew=force, advice="choose another folder, or use --force"
+        out.absolute(), settings, anew=force, advice="choose another folder, or use force=True"
     ) as run:
         work = Work(run)
         files = _compress_each(shards, fitted, executor, work)

@@ -162,13 +162,13 @@ class RayExecutor:
                 self._drop()
                 raise WorkerError(
                     f"still 0 CPUs in the cluster after {self._timeout:g} seconds: start workers, "
-                    "or wait longer with --cluster-timeout"
+                    "or wait longer with timeout=…"
                 )
             elif not said:
                 said = True
                 warnings.warn(
                     "waiting for workers: 0 CPUs in the cluster (for at most "
-                    f"{self._timeout:g} seconds, see --cluster-timeout)",
+                    f"{self._timeout:g} seconds, see timeout=…)",
                     stacklevel=2,
                 )
 

@@ -114,7 +114,7 @@ def _check_kinds(columns: list[Array], kinds: Vocabulary, directed: bool) -> Non
         if directed and not fitted_on_ways:
             advice += ", whose edges have no direction"
         elif fitted_on_ways and not directed:
-            advice += " (--directed)"
+            advice += " (directed=True)"
         raise InputError(
             "edge labels and directions of these graphs are not of the kinds that the "
             f"decomposition was fitted on ({some_of(kind_names(kinds), 4)}): {advice}"

@@ -270,7 +270,7 @@ def _warn_repeated_ids(ids: Array, one: str) -> None:
         more = " …" if len(repeated) > 3 else ""
         warnings.warn(
             f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more} "
-            "(--id COLUMN names others)",
+            "(id=COLUMN names others)",
             DuplicateIdsWarning,
             stacklevel=4,
         )

@@ -51,7 +51,7 @@ class VectorsFile:
         if path is None:
             raise InputError(
                 f"trained with the word vectors of {self.name!r}: name that file again, with "
-                "--vectors FILE or saen.load(…, vectors=FILE)"
+                "vectors=FILE"
             )
         if _sha256(Path(path)) != self.sha256:
             raise FileError(

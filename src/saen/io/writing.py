@@ -101,7 +101,7 @@ def output_files(
         elif any(holds_input(file, source) for source in inputs):
             raise FileError("is an input of this command: choose another output", path=file)
         elif not force and any(file.iterdir()):
-            raise FileError("already exists (use --force to overwrite)", path=file)
+            raise FileError("already exists (use force=True to overwrite)", path=file)
     return chosen, files
 
 
@@ -116,10 +116,10 @@ def _format(path: Path, kind: str, requested: str | None) -> Format:
         return names[requested]
     if found is None:
         suffixes = ", ".join(suffix for each in formats for suffix in each.written)
-        folders = " or ".join(f"--format {each.name}" for each in formats if each.folders)
+        folders = " or ".join(f'format="{each.name}"' for each in formats if each.folders)
         raise InputError(
             f"{'nested data' if kind == 'nested' else kind} are written as {suffixes}, or as "
-            f"shards with --shards, not as {path.name or path}"
+            f"shards with shards=…, not as {path.name or path}"
             + (f"; for a folder, use {folders}" if folders else "")
         )
     if requested not in (None, found.name, *_bare((path.suffix,))):

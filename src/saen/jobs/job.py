@@ -230,7 +230,7 @@ def check_targets(data: Any, name: str) -> Array:
     if y is None:
         columns = some_of([*(data.extra or {})])
         found = f" (columns: {columns})" if columns else ""
-        raise InputError(f"{name} has no targets to learn: name the column with --target{found}")
+        raise InputError(f"{name} has no targets to learn: name the column with target=…{found}")
     if y.ndim == 2:
         for target, facts in target_facts(y, data.target_names).items():
             if not facts["known"]:
@@ -251,7 +251,7 @@ def check_targets(data: Any, name: str) -> Array:
     if y.dtype.kind in "iu" and n_classes >= MANY_CLASSES and n < MIN_CLASS_SIZE * n_classes:
         warnings.warn(
             f"{name}: {n_classes:,} different integers as targets of {n:,} examples are read as "
-            "classes: if they are numbers, use --task regression",
+            'classes: if they are numbers, use task="regression"',
             ManyClassesWarning,
             stacklevel=2,
         )

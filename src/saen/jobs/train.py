@@ -361,7 +361,7 @@ def _draw_test(problem: Problem, share: float, seed: int) -> Ints:
             groups=problem.groups,
         )
     except InputError as error:
-        raise InputError(f"{error}: choose another --hold-out, or leave it out") from None
+        raise InputError(f"{error}: choose another hold_out=…, or leave it out") from None
     return np.sort(test)
 
 
@@ -375,7 +375,7 @@ def _work_folder(
             yield Path(scratch)
         return
     place = _work_place(out)
-    advice = "repeat its command to resume it, or start over with --force"
+    advice = "repeat its command to resume it, or start over with force=True"
     entered = finished = False
     try:
         with open_run(place, recorded, anew=force, advice=advice) as folder:

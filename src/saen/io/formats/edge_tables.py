@@ -91,7 +91,7 @@ def _targets_of(table: Table, options: ReadOptions) -> Targets:
     targets = Targets.of(table, options, "graph")
     if not targets.targets and not targets.id and not options.partial_targets:
         known = ", ".join(map(table.written, table.columns))[:200]
-        raise FileError(f"no column 'target': name one with --target, of {known}", path=table.path)
+        raise FileError(f"no column 'target': name one with target=…, of {known}", path=table.path)
     targets.notify(options)
     return targets
 
@@ -586,11 +586,11 @@ def _neither(table: Table) -> str:
     columns = join_names([*map(table.written, table.columns)])[:200]
     if alike:
         return (
-            "no column 'smiles': name the column of molecules with --smiles; columns: "
+            "no column 'smiles': name the column of molecules with smiles=…; columns: "
             f"{columns}; {alike[0]!r} looks like SMILES"
         )
     return (
-        "neither molecules (name their column with --smiles) nor edges (which need the columns "
+        "neither molecules (name their column with smiles=…) nor edges (which need the columns "
         f"graph, source and target); columns: {columns}"
     )
 

@@ -62,7 +62,7 @@ def read_molecule_table(table: Table, options: ReadOptions, bad_graph: BadGraphs
         try:
             return read_smiles(chem, row, texts[row])
         except InputError as error:
-            advice = "" if options.skip_bad else " (--skip-bad leaves such molecules out)"
+            advice = "" if options.skip_bad else " (skip_bad=True leaves such molecules out)"
             raise InputError(str(error).removeprefix(f"SMILES {row}, ") + advice) from None
 
     chem = import_rdkit().Chem
@@ -205,7 +205,7 @@ def _fragments(molecules: list[Any], file: str, options: ReadOptions) -> list[An
     largest = options.keeps_largest()
     if several and options.notify is not None:
         n = plural(len(several), "molecule")
-        what = "the largest is read" if largest else "kept whole (--largest-fragment keeps one)"
+        what = "the largest is read" if largest else "kept whole (largest_fragment=True keeps one)"
         options.notify(f"{file}: {n} of several fragments, such as salts and mixtures: {what}")
     if largest:
         for number in several:

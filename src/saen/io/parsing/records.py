@@ -188,7 +188,7 @@ def with_targets(
             have = "has" if len(missing) == 1 else "have"
             raise FileError(
                 f"{len(missing):,} of {plural(len(graphs), 'graph')} {have} no target (first: "
-                f"{places.graph(missing[0])}); either all graphs need one, or none (--skip-bad "
+                f"{places.graph(missing[0])}); either all graphs need one, or none (skip_bad=True "
                 "skips those without)",
                 path=places.target_file,
             )

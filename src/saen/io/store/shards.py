@@ -341,7 +341,7 @@ def _check_place(path: Path, *, force: bool) -> None:
     """Raise unless `path` is absent, an empty folder, or with `force` one of shards alone."""
     if is_remote(path):
         if not force and is_file(path / INDEX):
-            raise FileError("already exists (use --force to overwrite)", path=path)
+            raise FileError("already exists (use force=True to overwrite)", path=path)
         return
     try:
         files = sorted(path.iterdir())
@@ -350,7 +350,7 @@ def _check_place(path: Path, *, force: bool) -> None:
     except OSError as error:
         raise FileError(f"cannot be used as a folder ({error.strerror})", path=path) from None
     if files and not force:
-        raise FileError("already exists (use --force to overwrite)", path=path)
+        raise FileError("already exists (use force=True to overwrite)", path=path)
     ours = {INDEX, *(shard.file for shard in read_shards(path).shards)} if is_shards(path) else ()
     for file in files:
         unfinished = file.name.startswith("part-") and file.suffix == ".saen"
