@@ -481,7 +481,7 @@ def test_sample_weights_that_make_no_sense_are_refused(threads: Graphs) -> None:
         ({"n_models": 0}, "SAENClassifier: n_models must be int in ["),
         ({"hidden": [[4], [4]]}, "hidden needs 3 lists of sizes, one per level, not [[4], [4]]"),
         ({"hidden": "large"}, "SAENClassifier: hidden must be"),
-        ({"radii": "large"}, "SAENClassifier: radii must be {'auto'} or list of int, not 'large'"),
+        ({"radii": "large"}, "SAENClassifier: radii must be list of int or {'auto'}, not 'large'"),
         ({"hidden": [[4], [0], [4]]}, "layer sizes must be 1 … 10,000"),
         ({"hidden": [[10**30], [4], [4]]}, "layer sizes must be 1 … 10,000"),
         ({"hidden": [["a"], [4], [4]]}, "hidden has a list of layer sizes per level"),
