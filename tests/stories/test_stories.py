@@ -70,10 +70,12 @@ def test_a_chemist_asks_about_new_scaffolds_and_the_nearest_molecule() -> None:
     assert "1 molecule of several fragments" in checked.stderr
     assert "1 molecule on several rows (2 in all), 1 of them with different" in checked.stdout
     new_scaffolds = ("--groups", "scaffold", "--features", "pH", "--skip-bad", *COUNTS)
-    folds = ("--repeats", 1, "--folds", 3, "--predictions", "oof.csv", "--keep", "pH")
+    folds = ("--repeats", 1, "--folds", 3, "--report", "evaluation.html")
+    folds += ("--predictions", "oof.csv", "--keep", "pH")
     shown = invoke("evaluate", "assay.csv", *names, *new_scaffolds, *folds)
     assert "scaffold: 6 groups" in shown.stdout
     assert "not used" not in shown.stderr
+    assert "Learning curves" not in Path("evaluation.html").read_text()  # of part counts
     assert list(rows_of("oof.csv")[0]) == [
         *("id", "pH", "repeat", "fold", "target", "prediction", "lower", "upper")
     ]

@@ -59,7 +59,7 @@ def write_training_report(path: Path, report: FitReport, command: str) -> None:
         summary=summary,
         data=report.data,
         levels=facts.levels,
-        curves={} if shown is None or not shown.loss.size else {shown.loss_name: shown.curves},
+        curves={} if shown is None else _curves(shown),
         predictions=predictions,
         command=command,
         settings={
@@ -81,6 +81,11 @@ def write_training_report(path: Path, report: FitReport, command: str) -> None:
         explain_command=shlex.join(["saen", "explain", str(report.path), job.data, "--graph"]),
     )
     write_report(path, page)
+
+
+def _curves(evaluation: Evaluation) -> dict[str, Any]:
+    """Learning curves, of models that are trained by epochs."""
+    return {evaluation.loss_name: evaluation.curves} if evaluation.loss.size else {}
 
 
 def _some(data: Any) -> Any:
@@ -133,7 +138,7 @@ def write_evaluation_report(
         summary=describe_evaluation(report),
         data=report.data,
         levels=evaluation.levels,
-        curves={evaluation.loss_name: evaluation.curves},
+        curves=_curves(evaluation),
         predictions=_predictions(evaluation),
         command=command,
         settings={
