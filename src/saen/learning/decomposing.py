@@ -324,9 +324,14 @@ class CompressedExamples(Decompositions):
             raise InputError("compressed data have no objects of lower levels: pass the data")
         return self.only.take(self.rows).compressed
 
-    def __repr__(self) -> str:
+    @property
+    def description(self) -> str:
+        """Name and content in one line."""
         chain = self.only.compressed.hierarchy.chain()
-        return f"{type(self).__name__}({self.name}: {len(self):,} examples, compressed to {chain})"
+        return f"{self.name}: {len(self):,} examples, compressed to {chain}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.description})"
 
 
 def is_compressed(source: str | Path) -> bool:
