@@ -14,10 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from saen._util.strings import human_bytes, plural
@@ -26,7 +29,11 @@ from saen.decompositions import make_decomposition
 from saen.io.loading import load_dataset
 from saen.io.sources.catalog import catalog
 from saen.io.sources.local import locate
+from saen.learning.estimators import Classifier
 from saen.paper import reproduce, tables
+from saen.report.figures import add_text, new_figure, save_figure
+from saen.report.graph_drawing import NodeStyle, draw_graph
+from saen.report.palette import GREY, INK
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
@@ -58,6 +65,8 @@ DECOMPOSITIONS = (
     "nodes",
     "edges",
 )
+EXAMPLE = 17
+"""The molecule of MUTAG that is explained."""
 MAX_ENTRIES = 10**8
 """Larger hierarchies are left out of the table of decompositions."""
 
@@ -84,6 +93,7 @@ def main() -> None:
     replace_table(DOCS / "comparison.md", "peers", peers_table())
     replace_table(DOCS / "performance.md", "performance", performance_table())
     replace_table(DOCS.parent / "README.md", "accuracy", accuracy_table())
+    replace_table(DOCS.parent / "README.md", "comparisons", comparisons_table())
 
 
 def saen(*arguments: str) -> str:
@@ -249,7 +259,54 @@ def draw_figures() -> None:
         model = str(Path(folder) / "model.saen")
         saen("train", "MUTAG", "--preset", "network", "--out", model)
         out = str(figures / "explanation.svg")
-        saen("explain", model, "MUTAG", "--graph", "17", "--out", out, "--force")
+        saen("explain", model, "MUTAG", "--graph", str(EXAMPLE), "--out", out, "--force")
+    draw_overview()
+
+
+def draw_overview() -> None:
+    """A molecule, its unique parts with their counts, and what they contribute to a prediction."""
+    molecules = load_dataset("MUTAG")
+    model = Classifier(budget="quick", random_state=0).fit(molecules, molecules.targets)
+    atoms, _ = model.explain(molecules, EXAMPLE).on_graph()
+    molecule = molecules[EXAMPLE : EXAMPLE + 1]
+    symbols = np.ravel(molecule.node_labels).tolist()
+    pointers, neighbours = molecule.neighbours()
+    parts = Counter(
+        (symbol, *sorted(symbols[node] for node in neighbours[start:stop]))
+        for symbol, (start, stop) in zip(symbols, pairwise(pointers.tolist()), strict=True)
+    ).most_common()
+    figure = new_figure(9, 4.6)
+    figure.set_facecolor("white")
+    titles = {0.17: "a graph", 0.5: f"{len(parts)} unique parts", 0.83: "contributions"}
+    for x, title in {**titles, 0.32: "→", 0.68: "→"}.items():
+        add_text(figure, title, x=x, y=0.93, ha="center", size=21)
+    plain = NodeStyle.plain(len(atoms), symbols)
+    coloured = NodeStyle.by_contribution(atoms / np.abs(atoms).max(), symbols)
+    for left, style in ((0.0, plain), (0.665, coloured)):
+        draw_graph(figure.add_axes((left, 0.0, 0.335, 0.9)), molecule, style)
+    for number, (part, count) in enumerate(parts):
+        row, column = divmod(number, 2)
+        x, y = 0.35 + 0.165 * column, 0.66 - 0.22 * row
+        _draw_star(figure.add_axes((x, y, 0.095, 0.2)), part)
+        add_text(figure, f"× {count}", x=x + 0.1, y=y + 0.1, va="center", size=19)
+    save_figure(figure, DOCS / "figures" / "overview.svg")
+
+
+def _draw_star(axes: Any, labels: tuple[str, ...]) -> None:
+    """A node in the middle and its neighbours around it."""
+    turns = 0.25 + np.arange(len(labels) - 1) / max(len(labels) - 1, 1)
+    angles = 2 * np.pi * turns
+    places = np.vstack([[0.0, 0.0], np.stack([np.cos(angles), np.sin(angles)], axis=1)])
+    if len(labels) == 2:
+        places -= places.mean(axis=0)
+    for place in places[1:]:
+        axes.plot(*zip(places[0], place, strict=True), color=GREY, zorder=1)
+    rims = [2.4, *[0.8] * (len(labels) - 1)]
+    axes.scatter(*places.T, s=260, color="#E6E6E6", edgecolor=INK, linewidths=rims, zorder=2)
+    for place, label in zip(places, labels, strict=True):
+        axes.text(*place, label, ha="center", va="center", size=12, color=INK, zorder=3)
+    axes.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
+    axes.set_axis_off()
 
 
 SCREENSHOTS = {"explorer": 1600, "report": 1200, "why": 1100}
@@ -395,6 +452,25 @@ def peers_table() -> str:
                 f"| {accuracy} |"
             )
     return "\n".join(lines)
+
+
+def comparisons_table() -> str:
+    """Time and accuracy of a 10-fold cross-validation, one column per library."""
+    ways = {"saen": "saen", "gin": "GIN", "weisfeiler_lehman": "WL kernel"}
+    rows = results("benchmarks")["parts"]["peers"]["rows"]
+    lines = [f"| dataset | {' | '.join(ways.values())} |", "|---|---:|---:|---:|"]
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        own = {row["way"]: row for row in rows if row["dataset"] == name}
+        cells = [_time_and_accuracy(own[way]) for way in ways]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _time_and_accuracy(row: dict[str, Any]) -> str:
+    seconds = f"{row['evaluation']:,.{0 if row['evaluation'] >= 100 else 2}f} s"
+    if "accuracy" in row:
+        return f"{seconds}, {100 * row['accuracy']:.1f} %"
+    return f"{seconds} (extrapolated)"
 
 
 def performance_table() -> str:

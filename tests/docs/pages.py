@@ -40,7 +40,7 @@ _BLOCK = re.compile(
 _TOOLS = ("head", "tail", "cat", "ls", "wc")  # the only programs besides saen that are run
 _SETUP = ("make", "git", "pip", "cd", "export", "python", "python3")  # not run
 _DECIMAL = re.compile(r"\d+\\\.\d+")  # in a regular expression, where the point is escaped
-_ERROR = re.compile(r"saen: (?!note|warning|skipped|accuracy|R²|mean)|\d+ problem")
+_ERROR = re.compile(r"saen: (?!note|warning|skipped|accuracy|R²|mean)|(?:.*: )?\d+ problem")
 
 
 @dataclass(frozen=True)

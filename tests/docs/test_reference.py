@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 API = Path(__file__).parents[2] / "docs" / "api"
-NAMES = [
+PAGES = [page.read_text("utf-8") for page in sorted(API.glob("*.md"))]
+NAMES = [name for page in PAGES for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)]
+WITHOUT_METHODS = {
     name
-    for page in sorted(API.glob("*.md"))
-    for name in re.findall(r"^::: (\S+)$", page.read_text("utf-8"), re.MULTILINE)
-]
+    for page in PAGES
+    for name in re.findall(r"^::: (\S+)\n    options:\n      members: false$", page, re.MULTILINE)
+}
 ENTRY = re.compile(r"^\*{0,2}(\w+) : (.+?)(?:, default=(.+))?\n    \S", re.MULTILINE)
 
 
@@ -29,6 +31,8 @@ def described(name: str) -> Iterator[tuple[str, Any]]:
         return
     if "\nParameters\n---" in (found.__doc__ or ""):
         yield name, found
+    if name in WITHOUT_METHODS:
+        return
     for method, _ in inspect.getmembers(found, callable):
         function = inspect.getattr_static(found, method)
         function = getattr(function, "__func__", function)
