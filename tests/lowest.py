@@ -16,8 +16,8 @@ TOOLS = ("dev", "docs", "bench")
 def constraints(text: str) -> list[str]:
     """One line per dependency with a lower bound.
 
-    >>> constraints('[project]\\ndependencies = ["numpy>=2.1", "pooch[progress]>=1.8", "torch>=2"]')
-    ['numpy==2.1', 'pooch==1.8']
+    >>> constraints('[project]\\ndependencies = ["numpy>=2.1", "rich[all]>=15.0", "torch>=2"]')
+    ['numpy==2.1', 'rich==15.0']
     """
     project = tomllib.loads(text)["project"]
     extras = project.get("optional-dependencies", {})

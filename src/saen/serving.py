@@ -12,13 +12,14 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Annotated, Any, TypeVar
 
+from saen._util.json_files import finite
 from saen._util.memory import resident_memory
 from saen._util.strings import plural
 from saen._version import __version__
@@ -282,15 +283,7 @@ class _Json(JSONResponse):
         try:
             return json.dumps(content, allow_nan=False).encode()
         except ValueError:
-            return json.dumps(_finite(content)).encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+            return json.dumps(finite(content)).encode()
 
 
 # -- limits and counters -------------------------------------------------------------------------

@@ -87,11 +87,11 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch):
         (("compress", "threads", "--node-labels", "node"), "have no node labels"),
         (
             ("evaluate", "threads", "--preset", "network", "--epochs", "9" * 400),
-            "The 'epochs' parameter",
+            "SAENClassifier: epochs must be int in [0, 1000000]",
         ),
         (
             ("train", "threads", "--preset", "network", "--models", "9" * 400, "--out", "m.saen"),
-            "The 'n_models' param",
+            "SAENClassifier: n_models must be int in [1, 10000]",
         ),
         (
             ("train", "threads", "--epochs", "2", "--out", "m.saen"),

@@ -18,7 +18,7 @@ NETWORKS = {"torch", "sklearn"}
 TABLES = {"pandas", "pyarrow"}
 ARRAYS = {"numpy", "scipy"}
 SELDOM = {
-    *("pandas", "pyarrow", "matplotlib", "jinja2", "pooch", "requests"),
+    *("pandas", "pyarrow", "matplotlib", "jinja2", "requests"),
     *(f"sklearn.{name}" for name in ("ensemble", "linear_model", "svm", "tree")),
     *("torch._dynamo", "torch._inductor", "sympy"),
 }
@@ -83,7 +83,7 @@ def test_no_command_needs_arrays_tables_or_networks_to_show_its_help() -> None:
 def test_the_list_of_datasets_imports_no_tables_or_networks(tmp_path: Path) -> None:
     modules = command_imports("datasets", SAEN_DATA=str(tmp_path))
     assert "saen.io.sources.catalog" in modules
-    assert not modules & (NETWORKS | TABLES | {"scipy", "pooch"})
+    assert not modules & (NETWORKS | TABLES | {"scipy", "requests"})
 
 
 def test_validate_imports_no_scipy_for_small_files_and_pandas_only_for_tables(

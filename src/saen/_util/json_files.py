@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,19 @@ def write_json(path: Path, document: Any, *, sealed: bool = False) -> None:
         document = document | {CHECKSUM: _checksum(document)}
     with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def finite(value: Any) -> Any:
+    """The value with null in place of numbers that are not finite, which JSON does not have.
+
+    >>> finite({"scores": (0.5, float("nan"))})
+    {'scores': [0.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_json(path: Path, *, sealed: bool = False) -> Any:

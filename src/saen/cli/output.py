@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import shlex
 import sys
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from saen._util.json_files import finite
 from saen.errors import FileError, printable
 
 if TYPE_CHECKING:
@@ -98,15 +98,7 @@ def print_lines(lines: Mapping[str, str]) -> None:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON object on stdout; a number that is not finite is null."""
-    print(json.dumps(_finite(document), indent=2, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json.dumps(finite(document), indent=2, allow_nan=False))
 
 
 def say(message: str) -> None:

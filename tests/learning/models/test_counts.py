@@ -212,8 +212,8 @@ def test_the_regressor_predicts_sizes(columns):
 @pytest.mark.parametrize(
     ("settings", "y", "message"),
     [
-        ({"C": 0}, THREADS.targets, "The 'C' parameter"),
-        ({"depth": -1}, THREADS.targets, "The 'depth' parameter"),
+        ({"C": 0}, THREADS.targets, "C must be float > 0"),
+        ({"depth": -1}, THREADS.targets, "depth must be int ≥ 0"),
         ({}, ["a"] * 60, "at least two classes"),
         ({}, ["a", "b"], "60 examples, but 2 targets"),
     ],

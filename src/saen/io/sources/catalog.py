@@ -9,11 +9,11 @@ import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -170,13 +170,12 @@ def download(
 
 
 def _retrieve(url: str, folder: Path, progress: bool | None) -> Path:
-    import pooch  # type: ignore[import-untyped]
     from urllib3.exceptions import HTTPError
 
-    pooch.get_logger().setLevel("WARNING")  # it would announce every download on stderr
+    file = folder / Path(url).name
     try:
-        fetch = partial(_fetch, progress=progress)
-        return Path(pooch.retrieve(url, None, Path(url).name, folder, downloader=fetch))
+        _fetch(url, file, progress)
+        return file
     except (OSError, HTTPError) as error:  # OSError is the base of all errors of requests
         status = getattr(getattr(error, "response", None), "status_code", None)
         if status == 404:
@@ -188,7 +187,7 @@ def _retrieve(url: str, folder: Path, progress: bool | None) -> Path:
         raise DownloadError(f"{url}: {reason}") from error
 
 
-def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None:
+def _fetch(url: str, out: Path, progress: bool | None) -> None:
     """Write what is at a URL to a file, up to `MAX_BYTES` and for up to `MAX_SECONDS`.
 
     A URL of HTTPS may redirect to others of HTTPS only.
@@ -205,7 +204,7 @@ def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None
         received = 0
         with (
             bar(Path(url).name, announced, progress) as update,
-            Path(output_file).open("wb") as file,
+            out.open("wb") as file,
         ):
             # As it arrives: a chunk of a given size could take for ever to fill.
             while chunk := response.raw.read1(2**16, decode_content=True):

@@ -457,11 +457,11 @@ class Fitted(ABC):
             else decomposition_to_json(self.decomposition),
         }
         arrays = {f"schema.{key}": array for key, array in tensors.items()}
-        if self.calibration.errors is not None:
-            arrays["calibration.errors"] = self.calibration.errors
-        if self.calibration.spreads is not None:
-            arrays["calibration.spreads"] = self.calibration.spreads
-        return document, arrays
+        return document, arrays | self._pack_calibration()
+
+    def _pack_calibration(self) -> dict[str, Array]:
+        known = {"errors": self.calibration.errors, "spreads": self.calibration.spreads}
+        return {f"calibration.{key}": each for key, each in known.items() if each is not None}
 
 
 def unpack_common(document: dict[str, Any], tensors: Mapping[str, Array]) -> dict[str, Any]:

@@ -398,11 +398,7 @@ class FittedBlend(Fitted):
             "temperature": self.calibration.temperature,
             "members": [],
         }
-        tensors: dict[str, Array] = {}
-        if self.calibration.errors is not None:
-            tensors["calibration.errors"] = self.calibration.errors
-        if self.calibration.spreads is not None:
-            tensors["calibration.spreads"] = self.calibration.spreads
+        tensors = self._pack_calibration()
         for number, member in enumerate(self.blended):
             own, arrays = member.model.pack()
             about = {"name": member.name, "weight": member.weight, "score": member.score}
