@@ -140,8 +140,13 @@ def measure(source: str) -> None:
             )
             accuracy[title][rule] = evaluation.summary("accuracy")
             say(f"{name}, {title}, {rule}: {percent_interval(accuracy[title][rule])}")
-            document = json.dumps(known() | {name: row}, indent=1)
-            FILE.write_text(document + "\n", encoding="utf-8")
+            _keep(name, row)
+    _keep(name, row)
+
+
+def _keep(name: str, row: dict[str, Any]) -> None:
+    document = json.dumps(known() | {name: row}, indent=1)
+    FILE.write_text(document + "\n", encoding="utf-8")
 
 
 def _share(groups: Any) -> float:

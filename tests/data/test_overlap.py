@@ -206,6 +206,9 @@ INDEPENDENT = {
     "sparse": lambda n: collected(random_graphs(n, 5, 80, mean=4)),
     "a tenth": lambda n: collected(random_graphs(n, 10, 70, density=0.1)),
     "half": lambda n: collected(random_graphs(n, 8, 40, density=0.5)),
+    "one degree": lambda n: collected(
+        [nx.random_regular_graph(3, 10 + 2 * (i % 35), i) for i in range(n)]
+    ),
     "nearly complete": lambda n: collected(random_graphs(n, 5, 40, density=0.9)),
     "scale-free": lambda n: collected(
         [nx.barabasi_albert_graph(6 + i % 100, 1 + i % 3, seed=i) for i in range(n)]
@@ -223,6 +226,15 @@ def test_overlap_of_independent_graphs_is_chance(kind):
     graphs = INDEPENDENT[kind](400)
     for specification in (DECOMPOSITION, DENSE):
         assert overlap_of(graphs, specification).share <= MAX_FALSE_POSITIVES
+
+
+def test_overlap_does_not_tell_graphs_of_like_nodes_from_shared_cliques():
+    """A limit that the documentation states: what decides such a graph is in each of its nodes."""
+    sizes = np.random.default_rng(0).integers(3, 80, 400).tolist()
+    complete = collected([nx.complete_graph(size) for size in sizes])
+    assert overlap_of(complete, DENSE).share > 0.5
+    cycles = collected([nx.cycle_graph(size) for size in sizes])
+    assert overlap_of(cycles, DENSE).share == 0  # all nodes of all graphs are alike
 
 
 def test_overlap_is_more_than_being_small_and_identical():
