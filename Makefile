@@ -57,6 +57,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.rules
+	$(BIN)/python -m tests.english
 	$(BIN)/python tests/audit.py
 
 lines: .venv/installed

@@ -175,7 +175,7 @@ def test_compress_graphs_cuts_hierarchies_of_many_levels(monkeypatch):
     assert (without.objects, without.entries) == (direct.objects, direct.entries)
 
 
-def test_compress_refuses_hopeless_work_with_a_forecast(monkeypatch):
+def test_compress_rejects_infeasible_work_with_a_forecast(monkeypatch):
     before = time.monotonic()
     with pytest.raises(InputError, match=r"up to 1\.0e\+12 entries .* of them in example 0"):
         compress_graphs(star(10**6), Ego(radii=(3,)))

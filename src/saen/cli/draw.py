@@ -1,4 +1,4 @@
-"""`saen draw`: one example beside its decomposition, or its hierarchy beside the compressed one."""
+"""`saen draw`: one example and its decomposition, or a hierarchy before and after compression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command(
     graph: Annotated[int, typer.Option("--graph", "-g", help="Index of the example, from 0.")] = 0,
     figure: Annotated[
         Literal["decomposition", "compression"],
-        typer.Option(help="The example beside its hierarchy, or before and after compression."),
+        typer.Option(help="The example and its hierarchy, or before and after compression."),
     ] = "decomposition",
     out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
         "figure.svg"

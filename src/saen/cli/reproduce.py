@@ -1,4 +1,4 @@
-"""`saen reproduce`: the paper's tables, with our numbers beside its own."""
+"""`saen reproduce`: the paper's tables side by side with the published numbers."""
 
 from __future__ import annotations
 

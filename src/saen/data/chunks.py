@@ -125,7 +125,7 @@ def compress_graphs(
     none: Callable[[Any], None] = lambda data: None  # noqa: E731
     make_cut: Callable[[Any], Cut | None] = getattr(decomposition, "cut", none)
     refine: Callable[[Any], Refinement | None] = getattr(decomposition, "refinement", none)
-    _refuse_hopeless(costs, lambda example: make_cut(graphs[example : example + 1]))
+    _check_feasible(costs, lambda example: make_cut(graphs[example : example + 1]))
     n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
     limit = _MAX_CHUNK_ENTRIES
     if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
@@ -213,11 +213,11 @@ def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Co
     return out
 
 
-def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> None:
+def _check_feasible(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> None:
     """Raise `InputError` with a forecast if a decomposition would have far too many entries."""
     totals = costs.astype(np.float64)
     pieces = totals.copy()  # what is made at once
-    if not _hopeless(totals, pieces):
+    if not _infeasible(totals, pieces):
         return
     certain = 0.0
     for example in np.argsort(-costs, kind="stable")[: np.sum(costs > _MAX_CHUNK_ENTRIES)]:
@@ -228,7 +228,7 @@ def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> N
         certain += totals[example]
         if certain > MAX_ENTRIES:
             break
-    if _hopeless(totals, pieces):
+    if _infeasible(totals, pieces):
         largest = int(np.argmax(totals))
         limit = f"at most {MAX_ENTRIES:.0e}, and what fits into memory for one example"
         raise InputError(
@@ -238,7 +238,7 @@ def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> N
         )
 
 
-def _hopeless(totals: NDArray[np.float64], pieces: NDArray[np.float64]) -> bool:
+def _infeasible(totals: NDArray[np.float64], pieces: NDArray[np.float64]) -> bool:
     held = pieces.max(initial=0) * MIN_ENTRY_BYTES
     return bool(totals.sum() > MAX_ENTRIES or held > physical_memory())
 

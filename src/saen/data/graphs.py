@@ -248,7 +248,7 @@ class Graphs(Dataset):
     def concatenate(collections: Iterable[Graphs]) -> Graphs:
         """One collection of all graphs, in order.
 
-        Every part must have the same columns: a column that only some of them have is an error.
+        Every part must have the same columns: a column that only some of them have raises an error.
         Ids are kept, even where two parts have the same; of `extra`, what all parts have.
 
         >>> one = Graphs.from_edge_lists([[(0, 1)]])

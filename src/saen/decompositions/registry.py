@@ -128,7 +128,7 @@ def decomposition_class(spec: str) -> type[Decomposition]:
 def installed_decompositions() -> dict[str, type[Decomposition]]:
     """saen's own decompositions and those of installed packages, by name.
 
-    A package whose class cannot be imported is a warning.
+    Warns if the class of a package cannot be imported.
     """
     known = dict(DECOMPOSITIONS)
     for name, entry in _plug_ins().items():

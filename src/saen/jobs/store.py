@@ -36,13 +36,13 @@ def open_run(
     anew: bool = False,
     advice: str = "choose another folder",
 ) -> Iterator[Path]:
-    """Enter a run directory alone; a directory with a run of other settings is refused.
+    """Enter a run directory alone; a directory with a run of other settings is rejected.
 
     `settings` decide how the run ends; they are written when the run starts and compared when it
     continues. With `anew`, a run of other settings is replaced by this one. A folder with files
-    that are not a run's is refused, whatever their names. What is wrong with a file of the run, now
-    or in the block, comes with what to remove. The lock is the operating system's: it ends with the
-    process, however that dies, and the file `.lock` that stays means nothing.
+    that are not a run's is rejected, whatever their names. What is wrong with a file of the run,
+    now or in the block, comes with what to remove. The lock is the operating system's: it ends with
+    the process, however that dies, and the file `.lock` that stays means nothing.
     """
     path = make_folder(folder)
     with _naming_what_to_remove(path):

@@ -38,7 +38,7 @@ class Batch:
 
 
 class Batches:
-    """The batches of a run: the first of them kept, the others cut anew whenever they are needed.
+    """The batches of a run: the first of them kept, the others cut again whenever they are needed.
 
     At least one is kept, and as many as have `MAX_KEPT_ENTRIES` entries together. A batch is the
     same either way.

@@ -27,7 +27,7 @@ def evaluate_kernel(
     """Accuracy of the kernel in cross-validation, and what was chosen for every repeat and fold.
 
     Depth and C are chosen on an inner split of each training part; the machine is then trained
-    anew on all of it.
+    again on all of it.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, average_nodes=20)

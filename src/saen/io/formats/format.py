@@ -31,7 +31,7 @@ class Format:
     name : as `saen convert --format` writes it, and `title` in words, in the plural.
     suffixes : of its files, in lower case.
     kind : what it holds (graphs, documents or nested), or a function that looks into a file.
-    options : the fields of `ReadOptions` that mean something for it. All others are refused.
+    options : the fields of `ReadOptions` that mean something for it. All others are rejected.
     read : all data of a path; a bad graph goes to the third argument.
     stream : the same in parts, or None for files that have to be read at once.
     write : writes data to a path, atomically; `InputError` for what the format cannot store.

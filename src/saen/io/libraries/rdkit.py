@@ -153,7 +153,7 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
     types. `smiles` labels restore every molecule except for stereochemistry, isotopes and the
     direction of dative bonds (from the smaller to the larger index). `element` labels restore those
     without charges, radicals and hydrogens on aromatic atoms; these are lost, hydrogens fill the
-    valence (`[O-]` becomes `OH`), and an invalid result is an error. Attributes and targets are
+    valence (`[O-]` becomes `OH`), and an invalid result raises an error. Attributes and targets are
     not converted.
 
     Parameters

@@ -1,7 +1,7 @@
 """The files of a dataset, in a folder or in an untrusted zip.
 
 Nothing is ever extracted to disk: the members of a zip are streamed, and an archive that could do
-harm if it were extracted is refused.
+harm if it were extracted is rejected.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Member:
 def members(path: Path) -> Iterator[list[Member]]:
     """The files directly in a folder, or all files in a zip that is safe to read.
 
-    A zip is refused if a member has an absolute path, a `..`, a backslash or a drive letter, is a
+    A zip is rejected if a member has an absolute path, a `..`, a backslash or a drive letter, is a
     link or a device, is encrypted or duplicated, or if its claimed size is implausible.
     """
     if path.is_dir():
