@@ -15,7 +15,13 @@ endif
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: .venv/installed
+# The demo needs one extra only; with all of them installed, it uses them.
+.venv/demo: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots]'
+	touch $@
+
+demo: $(or $(wildcard .venv/installed),.venv/demo)
 	mkdir -p demo
 	$(BIN)/saen compress threads --out demo/threads.saen --plot demo/levels.png
 	$(BIN)/saen draw threads --graph 3 --figure decomposition --out demo/decomposition.svg
