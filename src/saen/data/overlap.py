@@ -43,7 +43,7 @@ and thresholded in blocks: there is no n × n matrix. A pass over the entries ta
 product in most collections. For very many examples *few* is lowered until the product takes about
 2^29 operations and a hundred more per entry. The rarest items are left then, and pairs that share
 many of the others seem to share less than they do. A million threads of 12 nodes take 16 seconds
-and 2.7 GB on two cores, 12,000 of 390 nodes (REDDIT-MULTI-12K) 8 seconds and 1.4 GB.
+and 2.7 GB on two cores, 12,000 of 390 nodes (REDDIT-MULTI-12K) 8 seconds (13 of CPU) and 1.4 GB.
 """
 
 from __future__ import annotations
