@@ -49,7 +49,7 @@ def command(
             lines[_words(key)] = _shown(value)
     print_lines(lines)
     if "members" in tables:  # candidates that are members are listed once
-        names = {each["name"] for each in tables["members"]}
+        names = {each["candidate"] for each in tables["members"]}
         others = [each for each in tables.pop("tried", []) if each["candidate"] not in names]
         tables |= {"other candidates": others} if others else {}
     for key, rows in tables.items():

@@ -262,6 +262,13 @@ class Relation:
             None if self.counts is None else self.counts[entries],
         )
 
+    def parts_of(self, parents: Ints) -> Ints:
+        """The distinct parts of some parents, ascending."""
+        starts = self.indptr[parents].astype(np.int64)
+        lengths = self.indptr[np.asarray(parents) + 1].astype(np.int64) - starts
+        distinct: Ints = np.unique(self.parts[ranges(starts, lengths)])
+        return distinct
+
     def span(self, start: int, stop: int) -> Relation:
         """The parents from `start` to `stop`, over the same parts: no copies.
 

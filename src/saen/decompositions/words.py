@@ -55,7 +55,7 @@ def object_words(
         for number in numbers.tolist():
             objects = np.array([number])
             for relation in reversed(hierarchy.relations[:level]):
-                objects = np.unique(relation.take(objects).parts)
+                objects = relation.parts_of(objects)
             labels = label_words(hierarchy, describe_label, objects)
             below.append(counted((label, 1) for label in labels))
         return [short_label(text, MAX_DESCRIPTION) for text in below]

@@ -108,7 +108,7 @@ class DecomposedExample:
             what=what or self.describe(level, np.array([number]))[0],
             bottom=bottom,
             edge=self._ends(level, number),
-            smiles=self.smiles(level, number),
+            smiles=self._smiles(bottom),
             **own,
         )
 
@@ -204,7 +204,7 @@ class DecomposedExample:
         """The bottom objects that objects consist of, ascending."""
         objects: Ints = np.atleast_1d(numbers)
         for relation in reversed(self.hierarchy.relations[:level]):
-            objects = np.unique(relation.take(objects).parts)
+            objects = relation.parts_of(objects)
         return objects
 
     @cached_property
@@ -258,9 +258,11 @@ class DecomposedExample:
 
     def smiles(self, level: int, number: int) -> str:
         """An object of a molecule as a fragment in SMILES; else nothing."""
-        if self.molecule is None:
-            return ""
-        return fragment_smiles(self.molecule, self.region(self.bottom_objects(level, number)))
+        return self._smiles(self.bottom_objects(level, number))
+
+    def _smiles(self, bottom: Ints) -> str:
+        """The fragment of some bottom objects."""
+        return "" if self.molecule is None else fragment_smiles(self.molecule, self.region(bottom))
 
 
 def plural(name: str) -> str:

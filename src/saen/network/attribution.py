@@ -98,7 +98,7 @@ class Passed:
         ids: Ints = np.array([number])
         h = [self.h[lower.depth][ids]]
         for level in range(lower.depth - 1, -1, -1):
-            ids = np.unique(lower.relations[level].take(ids).parts)
+            ids = lower.relations[level].parts_of(ids)
             h.append(self.h[level][_longs(ids)])
         return Passed(self.network, lower[[number]], tuple(reversed(h)))
 

@@ -563,7 +563,7 @@ class FittedCounts(Fitted):
             for relation in reversed(hierarchy.relations[:-1]):
                 shares = relation.shared(values)
                 values = _sums(relation, shares)
-                reached = np.unique(relation.take(reached).parts)
+                reached = relation.parts_of(reached)
             inside: Floats = values[reached]
             return inside
 
