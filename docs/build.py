@@ -91,6 +91,7 @@ def main() -> None:
     reproduce.compression_table(measured).write(RESULTS)
     replace_table(DOCS / "compression.md", "compression", compression_table())
     replace_table(DOCS / "comparison.md", "peers", peers_table())
+    replace_table(DOCS / "comparison.md", "molecules", molecules_table())
     replace_table(DOCS / "performance.md", "performance", performance_table())
     replace_table(DOCS.parent / "README.md", "accuracy", accuracy_table())
     replace_table(DOCS.parent / "README.md", "comparisons", comparisons_table())
@@ -309,12 +310,12 @@ def _draw_star(axes: Any, labels: tuple[str, ...]) -> None:
     axes.set_axis_off()
 
 
-SCREENSHOTS = {"explorer": 1600, "report": 1200, "why": 1100}
+SCREENSHOTS = {"explorer": 1600, "report": 1200, "why": 1100, "molecule": 1100}
 """Pages, and how many pixels of their height are shown."""
 
 
 def take_screenshots() -> None:
-    """Pages about generated threads as a browser shows them; needs Chromium."""
+    """Pages about generated threads and the chemistry tutorial in a browser; needs Chromium."""
     from playwright.sync_api import sync_playwright
 
     browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
@@ -327,6 +328,13 @@ def take_screenshots() -> None:
         saen(*train, "--report", pages["report"])
         saen("explore", model, "threads", "--out", pages["explorer"])
         saen("explain", model, "threads", "--graph", "17", "--out", pages["why"])
+        tutorial = (DOCS / "chemistry.md").read_text(encoding="utf-8")
+        for name, table in re.findall(r'```text title="(\w+\.csv)"\n(.*?)```', tutorial, re.DOTALL):
+            Path(folder, name).write_text(table, encoding="utf-8")
+        acids = ("--preset", "counts", "--out", f"{folder}/acids.saen")
+        saen("train", f"{folder}/molecules.csv", *acids)
+        why = ("--graph", "0", "--parts", "3", "--out", pages["molecule"])
+        saen("explain", f"{folder}/acids.saen", f"{folder}/new.csv", *why)
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         for name, height in SCREENSHOTS.items():
             page = chromium.new_page(viewport={"width": 1280, "height": height})
@@ -471,6 +479,26 @@ def _time_and_accuracy(row: dict[str, Any]) -> str:
     if "accuracy" in row:
         return f"{seconds}, {100 * row['accuracy']:.1f} %"
     return f"{seconds} (extrapolated)"
+
+
+def molecules_table() -> str:
+    """Mean scores over the splits of every set of molecules, by model; of some splits none."""
+    sets = results("molecules")["sets"]
+    titles = [
+        f"{name}, {'RMSE' if rows['default']['coverage'] else 'ROC-AUC'}"
+        for name, rows in sets.items()
+    ]
+    lines = [f"| | {' | '.join(titles)} | CPU s, set by set |", "|---|" + "---:|" * (len(sets) + 1)]
+    models = dict.fromkeys(model for rows in sets.values() for model in rows)
+    for model in models:
+        cells, seconds = [], []
+        for rows in sets.values():
+            row = rows.get(model)
+            whole = row is not None and None not in row["scores"]
+            cells.append(f"{sum(row['scores']) / len(row['scores']):.3f}" if whole else "–")
+            seconds.append(f"{row['cpu_seconds']:.0f}" if whole else "–")
+        lines.append(f"| {model} | {' | '.join(cells)} | {', '.join(seconds)} |")
+    return "\n".join(lines)
 
 
 def performance_table() -> str:

@@ -40,6 +40,7 @@ TABLES = [
     ("README.md", "accuracy"),
     ("README.md", "comparisons"),
     ("docs/comparison.md", "peers"),
+    ("docs/comparison.md", "molecules"),
     ("docs/compression.md", "compression"),
     ("docs/performance.md", "performance"),
 ]
