@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import subprocess
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,42 @@ def test_pages_fit_a_phone(pages, profile, name):
     assert seen["content"] <= seen["room"]
     assert all(right <= seen["room"] for _, _, right in seen["figures"])
     assert min(seen["letters"]) >= 7
+
+
+MEASURE = """() => {
+  const root = document.documentElement, cut = [];
+  for (const svg of document.querySelectorAll("svg")) {
+    const frame = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll("text")) {
+      const box = text.getBoundingClientRect();
+      if (box.width && (box.left < frame.left - 1 || box.right > frame.right + 1))
+        cut.push(text.textContent);
+    }
+  }
+  return [root.scrollWidth - root.clientWidth, cut];
+}"""
+"""How far a page is wider than its window, and texts of figures that are cut off."""
+
+
+def test_pages_fit_windows_of_all_widths_and_cut_no_text(pages, tmp_path):
+    playwright = pytest.importorskip("playwright.sync_api")
+    model = pages["numbers"].with_name("a")
+    explanation, explorer = tmp_path / "why.html", tmp_path / "explore.html"
+    data = pages["numbers"].with_name("numbers.saen")
+    invoke("explain", model, data, "--graph", 3, "--out", explanation)
+    shown = [*pages.values(), explanation]
+    if find_spec("bokeh") is not None:
+        invoke("explore", model, data, "--out", explorer)
+        shown.append(explorer)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        for width, scheme in product((1400, 1200, 400), ("light", "dark")):
+            window = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            for path in shown:
+                window.goto(path.as_uri())
+                window.wait_for_timeout(200)
+                assert window.evaluate(MEASURE) == [0, []], (path.name, width, scheme)
+        browser.close()
 
 
 def test_pages_follow_light_and_dark(pages, profile):
