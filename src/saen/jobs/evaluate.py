@@ -192,8 +192,7 @@ def evaluate_dataset(
             expected = forecast_line(learner, study, times)
         if expected is not None and notify is not None:
             notify(expected)
-        shown = None if progress is None else False
-        with timed(seconds, "train"), bar("training", 1, shown=shown) as update:
+        with bar("training", 1, shown=None if progress is None else False) as update:
             evaluation = cross_validate(
                 estimator,
                 known,
@@ -214,13 +213,13 @@ def evaluate_dataset(
                 progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
-        own = evaluation.seconds["compress"]
+        compressing = seconds["compress"] + evaluation.seconds["compress"]
         if found is not None:
             evaluation = replace(evaluation, overlapping=_overlapping(found, evaluation))
         report = EvaluationReport(
             recorded,
             evaluation,
-            seconds | {"compress": seconds["compress"] + own, "train": seconds["train"] - own},
+            seconds | evaluation.seconds | {"compress": compressing},
             device_name(choose_device(learner.device)),
             data,
             estimator,
