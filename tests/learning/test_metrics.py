@@ -325,7 +325,7 @@ def test_several_scores_name_every_target_and_leave_out_what_is_not_defined():
 
 def test_values_are_shown_in_the_unit_of_their_metric():
     shown = [(m.show(0.123456), m.unit) for m in CLASSIFICATION_METRICS.values()]
-    assert shown == [("12.35", " %")] * 5 + [("0.1235", "")] * 2
+    assert shown == [("12.3", " %")] * 5 + [("0.1235", "")] * 2
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1.0, 1e160, 1e300])
