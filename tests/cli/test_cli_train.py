@@ -19,6 +19,8 @@ from numpy.testing import assert_array_equal
 
 import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads, load_dataset
+from saen.cli.train import _print_facts
+from saen.jobs.train import DataFacts
 from tests.cli.commandline import fails, invoke, run
 
 QUICK = ("--preset", "network", "--epochs", 2, "--device", "cpu")
@@ -124,6 +126,13 @@ def test_a_part_that_cannot_have_all_classes_is_not_held_out(
     assert told.startswith("cannot split 40 examples: ")
     assert told.endswith(": choose another --hold-out, or leave it out")
     assert run(*options)["out_of_fold"]["test"] == list(range(40))
+
+
+def test_facts_of_numbers_that_need_no_line_are_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _print_facts(DataFacts("mine", "regression", 20, None, None, [], 1.0, "20 graphs", 3))
+    assert capsys.readouterr().out == "20 graphs\n"
 
 
 def test_a_single_number_can_be_held_out(threads: Graphs, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def print_line(text: str) -> None:
 
 def print_lines(lines: Mapping[str, str]) -> None:
     """Names and what is to be said of them, one line each."""
-    width = max(11, *map(len, lines)) + 1
+    width = max([11, *map(len, lines)]) + 1
     for name, words in lines.items():
         print_line(f"{name:<{width}}{words}")
 
