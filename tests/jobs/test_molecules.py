@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,3 +82,18 @@ def test_repeated_molecules_and_stereoisomers_are_told_of(mess: Path) -> None:
     groups = load_groups("molecule", str(mess), data, reading)
     assert (groups[0] == groups[1], groups[4] == groups[5]) == (True, True)
     assert len(set(groups.tolist())) == 5
+
+
+def test_words_among_measured_numbers_are_missing_or_bad_rows(tmp_path: Path) -> None:
+    path = tmp_path / "measured.csv"
+    path.write_text("smiles,target\nCCO,1.5\nCCC,n/a\nCCN,>10\nCCCl,2\n\nCCF,3\n")
+    with pytest.raises(FileError, match=r"line 4: target '>10' is not a number.*skip_bad=True"):
+        saen.load_dataset(path)
+    skipped: list[Any] = []
+    data = saen.load_dataset(path, skip_bad=True, report=skipped.append)
+    assert data.targets.tolist() == [1.5, 2.0, 3.0]  # type: ignore[union-attr]
+    assert [str(each).rpartition("line ")[2][0] for each in skipped] == ["4", "3"]
+    new = saen.load_dataset(path, partial_targets=True)
+    np.testing.assert_equal(new.targets, [1.5, np.nan, np.nan, 2.0, 3.0])
+    classes = saen.load_dataset(path, task="classification", skip_bad=True, report=skipped.append)
+    assert classes.targets.tolist() == ["1.5", "n/a", ">10", "2", "3"]  # type: ignore[union-attr]

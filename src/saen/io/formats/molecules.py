@@ -58,7 +58,7 @@ def read_molecule_table(table: Table, options: ReadOptions, bad_graph: BadGraphs
 
     def read(row: int) -> Any:
         if not texts[row]:
-            raise InputError(f"column {column!r} is empty")
+            raise InputError(f"column {table.written(column)!r} is empty")
         try:
             return read_smiles(chem, row, texts[row])
         except InputError as error:

@@ -181,6 +181,11 @@ def with_targets(
             bad[graph] = True
             message = f"a target of {longest:,} characters (at most {MAX_TARGET_LENGTH:,})"
             bad_graph(places.graph_error(graph, message))
+    for graph, word in _words_among_numbers(targets):
+        if not bad[graph]:
+            bad[graph] = True
+            message = f"target {word!r} is not a number, as others are (skip_bad=True leaves such "
+            bad_graph(places.graph_error(graph, message + 'out, task="classification" reads them)'))
     known = np.array([target is not None for target in targets], dtype=np.bool_)
     missing = np.flatnonzero(~known & ~bad).tolist()
     if (known & ~bad).any():
@@ -203,10 +208,25 @@ def with_targets(
     )
 
 
+def _words_among_numbers(targets: Sequence[Any]) -> list[tuple[int, str]]:
+    """Targets of text, each with its graph, where others of the same column are real numbers."""
+    columns = zip(*map(_several, targets), strict=False)
+    real = [any(isinstance(value, float) for value in column) for column in columns]
+    if not any(real):
+        return []
+    return [
+        (graph, value)
+        for graph, target in enumerate(targets)
+        for value, numbers in zip(_several(target), real, strict=False)
+        if numbers and isinstance(value, str)
+    ]
+
+
 def partial_targets(targets: Sequence[Any]) -> Array | None:
     """Targets with gaps as an array: NaN among real numbers, else empty text; None without any.
 
-    Lists of several targets that are not as long as the first, and text that is too long, are gaps.
+    Gaps are also lists of several targets that are not as long as the first, text that is too
+    long, and text among numbers.
 
     >>> partial_targets(["a", None]).tolist(), partial_targets([None, [1.5, 2]]).tolist()
     (['a', ''], [[nan, nan], [1.5, 2.0]])
@@ -221,6 +241,14 @@ def partial_targets(targets: Sequence[Any]) -> Array | None:
         known = target is not None and _n_values(target) == shape
         return known and _text_width(target) <= MAX_TARGET_LENGTH
 
+    words = {*_words_among_numbers(targets)}
+    if words:
+        targets = [
+            [None if (graph, value) in words else value for value in target]
+            if isinstance(target, list)
+            else (None if (graph, target) in words else target)
+            for graph, target in enumerate(targets)
+        ]
     return _target_array([target if fits(target) else gap for target in targets])
 
 

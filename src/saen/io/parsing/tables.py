@@ -22,7 +22,7 @@ from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import import_extra, pd
 from saen._util.strings import boolean_text, did_you_mean, plural
 from saen.errors import FileError, InputError
-from saen.io.options import ReadOptions
+from saen.io.options import ReadOptions, TaskName
 from saen.io.parsing.archive import FREE_BYTES, MAX_RATIO
 from saen.io.parsing.records import TargetValue
 from saen.io.parsing.text_files import (
@@ -44,6 +44,8 @@ PARQUET_ROWS = 1 << 16
 
 GAPS = {"", "nan", "inf", "-inf"}
 """What stands in a column of numbers, but is none."""
+MISSING = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none", "-", "?"}
+"""What stands for a missing target, where all others are numbers."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
@@ -307,13 +309,13 @@ def _are_numbers(texts: Sequence[str]) -> bool:
     return bool(known) and not isinstance(known[0], str)
 
 
-def row_targets(columns: Sequence[Sequence[str]]) -> list[Any]:
+def row_targets(columns: Sequence[Sequence[str]], task: TaskName | None = None) -> list[Any]:
     """The target of every row from one column of text, or a list of targets from several.
 
     >>> row_targets([["a", ""]]), row_targets([["0", "1"], ["", "0.5"]])
     (['a', None], [[0, None], [1, 0.5]])
     """
-    values = [target_values(column) for column in columns]
+    values = [target_values(column, task) for column in columns]
     return values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
 
 
@@ -325,6 +327,7 @@ class Targets:
     targets: list[str | None]
     id: str | None
     extra: list[str]
+    task: TaskName | None = None
 
     @classmethod
     def of(cls, table: Table, options: ReadOptions, source: str) -> Targets:
@@ -345,7 +348,7 @@ class Targets:
             options.remember("target", join_names(names))
         read = {*ROW_INDEX} if options.all_columns else {source, own_id, *targets, *ROW_INDEX}
         extra = [name for name in table.columns if name not in read and name.strip()]
-        return cls(table, targets, own_id, extra)
+        return cls(table, targets, own_id, extra, options.task)
 
     def notify(self, options: ReadOptions, **found: str | None) -> None:
         """Say what was found by name, rather than named by the options."""
@@ -364,12 +367,16 @@ class Targets:
         return written if len(self.targets) == len(written) > 1 else []
 
     def values(self, rows: NDArray[np.int64]) -> list[Any]:
-        """The targets of some rows; None where there is none, and for row -1."""
+        """The targets of some rows; None where there is none, and for row -1.
+
+        Text among numbers stays text there, for `with_targets` to refuse.
+        """
         if not self.targets:
             return [None] * len(rows)
         n, table = len(self.table), self.table
         columns = ([*([""] * n if c is None else table.texts(c)), ""] for c in self.targets)
-        return row_targets([[texts[row] for row in rows.tolist()] for texts in columns])
+        own = [[texts[row] for row in rows.tolist()] for texts in columns]
+        return row_targets(own, self.task)
 
     def others(self, rows: NDArray[np.int64], also: str | None = None) -> dict[str, Array]:
         """The other columns of some rows, and the column `also`, by their names as written."""
@@ -377,15 +384,35 @@ class Targets:
         return {table.written(n): table.array(n)[rows] for n in table.columns if n in kept}
 
 
-def target_values(texts: Sequence[str]) -> list[TargetValue | None]:
-    """Targets from text: numbers if all of them are, else text; None for an empty field.
+def target_values(
+    texts: Sequence[str], task: TaskName | None = "classification"
+) -> list[TargetValue | None]:
+    """Targets from text: numbers if all of them are, else text; None for a missing one.
 
-    >>> target_values(["1", "", "0"]), target_values(["1", "x"]), target_values(["0.5", "1"])
-    ([1, None, 0], ['1', 'x'], [0.5, 1])
+    Where numbers are wanted, or half of them at least are and some have a fraction, those stay
+    numbers, and only the others are text.
+
+    >>> target_values(["1", "", "0"]), target_values(["1", "x"]), target_values(["0.5", "n/a"])
+    ([1, None, 0], ['1', 'x'], [0.5, None])
+    >>> target_values([">10", "2.5", "n/a", "3"], None)
+    ['>10', 2.5, None, 3.0]
     """
     known = [None if text.strip().casefold() in ("", "nan") else text.strip() for text in texts]
     numeric = [None if text is None else _number(text) for text in known]
-    return list(numeric) if numeric.count(None) == known.count(None) else list(known)
+    numbers = [value for value in numeric if value is not None]
+    words = {text for text, value in zip(known, numeric, strict=True) if text and value is None}
+    if not words or (numbers and {*map(str.casefold, words)} <= MISSING):
+        return list(numeric)
+    n_words = len(known) - known.count(None) - len(numbers)
+    fractions = len(numbers) >= n_words and any(value != int(value) for value in numbers)
+    if task == "classification" or not numbers or not (fractions or task == "regression"):
+        return list(known)
+    return [
+        (None if text is None or text.casefold() in MISSING else text)
+        if value is None
+        else float(value)
+        for text, value in zip(known, numeric, strict=True)
+    ]
 
 
 def _number(text: str) -> int | float | None:
