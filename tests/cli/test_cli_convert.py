@@ -10,6 +10,7 @@ import pytest
 from saen import Graphs, PartCountsClassifier, generate_threads, load, load_dataset
 from saen.data.nested import NestedData
 from saen.errors import FileError
+from saen.io.formats.jsonl import EXAMPLE
 from saen.io.formats.nested import write_nested
 from saen.io.loading import load_data
 from saen.io.writing import write_data
@@ -100,7 +101,7 @@ def test_documents_and_nested_data_are_converted_to_what_can_hold_them(tmp_path:
     error = fails("convert", tmp_path / "n.jsonl", tmp_path / "n.csv")
     assert "nested data are written as .saen, .jsonl, .ndjson, or as shards" in error
     error = fails("validate", tmp_path / "n.jsonl", "--word", "lemma")
-    assert error == "n.jsonl: option 'word' applies only to CoNLL-U"
+    assert error == "n.jsonl: option --word applies only to CoNLL-U"
 
 
 def test_validate_takes_a_file_that_cannot_be_read_at_all(tmp_path: Path) -> None:
@@ -146,8 +147,8 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "for a folder, use --format tu or --format graphml" in error
     (tmp_path / "bad.jsonl").write_text("{}\n")
     error = fails("convert", "bad.jsonl", "y.jsonl")
-    hint = "(saen convert --as nested reads any JSON)"
-    assert error == f"bad.jsonl, line 1: no 'nodes' {hint}"
+    hint = f"a graph is a line such as {EXAMPLE}; saen convert --as nested reads any JSON"
+    assert error == f"bad.jsonl, line 1: no 'nodes': {hint}"
     assert not (tmp_path / "y.jsonl").exists()
 
 

@@ -90,7 +90,7 @@ def test_predict_reads_molecules_as_the_model_was_trained(molecules: Path, tmp_p
         found = run("predict", model, molecules, *option, "--out", table, "--force")
         assert (found["accuracy"], found["unseen"]) == (1, 0)
     refusal = (
-        "option 'atom_labels' is element, but the data of the model were read with smiles: omit it"
+        "option --atom-labels is element, but the data of the model were read with smiles: omit it"
     )
     own = ("--out", tmp_path / "e.csv")
     assert fails("predict", model, molecules, "--atom-labels", "element") == refusal
@@ -110,7 +110,7 @@ def test_predict_refuses_atoms_in_smiles_for_a_model_of_elements(
 ) -> None:
     model, stored = tmp_path / "m.saen", tmp_path / "mols.saen"
     invoke("train", molecules, *COUNTS, "--atom-labels", "element", "--out", model)
-    assert "'atom_labels' is smiles, but" in fails(
+    assert "--atom-labels is smiles, but" in fails(
         "predict", model, molecules, "--atom-labels", "smiles"
     )
     # Where the model does not know how its data were read, any choice is possible.
@@ -133,7 +133,7 @@ def test_predict_reads_the_words_that_the_model_was_trained_on(tmp_path: Path) -
     invoke("train", data, *options, "--out", model)
     assert load(model).reading_ == {"word": "lemma"}
     assert run("predict", model, data, "--target", "label", "--out", table)["unseen"] == 0
-    assert "'word' is form" in fails("predict", model, data, "--word", "form")
+    assert "--word is form" in fails("predict", model, data, "--word", "form")
 
 
 def test_columns_found_by_name_are_said_on_standard_error(tmp_path: Path) -> None:

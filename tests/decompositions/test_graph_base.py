@@ -61,7 +61,7 @@ def test_labels_that_the_graphs_do_not_have_are_refused(decomposition: Any) -> N
     bare = Graphs.from_edge_lists([[(0, 1)]])
     with refuses(
         "these graphs have no node labels: add labels to their nodes, or train with "
-        "node_labels='degree'"
+        'node_labels="degree"'
     ):
         decomposition(node_labels="node").decompose(bare)
     what = "edge" if decomposition is Edges else "node"

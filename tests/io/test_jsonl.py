@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import FileError, Graphs, load_dataset
+from saen.io.formats.jsonl import EXAMPLE
 from saen.io.formats.nested import read_nested
 from saen.io.parsing.records import SkippedWarning
 from saen.io.writing import write_data
@@ -164,8 +165,12 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
                                 "nested"),
         ({"levels": ["words", "notes"]}, "nested data, not a graph: use a decomposition "
                                          "such as nested"),
-        ({"edges": []}, "no 'nodes'"),
-        ({"nodes": 1}, "no 'edges'"),
+        ({"edges": []}, f"no 'nodes': a graph is a line such as {EXAMPLE}"),
+        ({"nodes": 1}, f"no 'edges': a graph is a line such as {EXAMPLE}"),
+        ({"Smiles": "CCO", "target": 1}, "no 'nodes': for molecules, use a table with a column "
+                                         '"smiles" (.csv), or a .smi file'),
+        ({"nodes": [{"id": 0}], "links": []}, "no 'edges': with networkx, use "
+                                              'node_link_data(graph, edges="edges")'),
         ({"nodes": 1, "edges": [], "tarket": 1}, 'the graph has an unknown key "tarket"; '
          "known keys: nodes, edges, target, id, directed (did you mean target?)"),
         ({"nodes": -1, "edges": []}, "'nodes' must be at least 0, not -1"),

@@ -119,8 +119,8 @@ LABELLED = "graph,source,target,label,w\n"
     [
         ("", ": no rows below the header"),
         ("a,1,2,x,1\na,1,2\na,1,2,x,1\n", ", line 3: column 'label' is empty"),
-        ("a,1,2,x,1\na,1,2,x,1,5\n", ", line 3: 6 columns, expected 5"),
-        ("a,1,2,x,1,5\na,1,2,x,1\n", ", line 2: 6 columns, expected 5"),
+        ("a,1,2,x,1\na,1,2,x,1,5\n", ", line 3: 6 columns, but 5 in the header"),
+        ("a,1,2,x,1,5\na,1,2,x,1\n", ", line 2: 6 columns, but 5 in the header"),
         ("\n\na,1,,x,1\n", ", line 4: column 'target' is empty"),
         (",1,2,x,1\n", ", line 2: column 'graph' is empty"),
         ("a,1,2,x,1\na,3,2,,1\n", ", line 3: column 'label' is empty"),
@@ -191,7 +191,8 @@ NO_TARGET = (
         ("targets", "graph,target\na,1\n", f"targets.csv: {NO_TARGET}"),
         ("targets", "graph,target\na,1\nb,\n", f"targets.csv: {NO_TARGET}"),
         ("targets", "graph,target\na,x\nb,NaN\n", f"targets.csv: {NO_TARGET}"),
-        ("targets", "graph,target\na,1,2\nb,2\n", "targets.csv, line 2: 3 columns, expected 2"),
+        ("targets", "graph,target\na,1,2\nb,2\n",
+         "targets.csv, line 2: 3 columns, but 2 in the header"),
     ],
 )  # fmt: skip
 def test_tables_that_do_not_go_together(tmp_path: Path, kind: str, text: str, reason: str) -> None:
@@ -374,7 +375,7 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
         ("smiles,target\nCCO,1\nCC,\n", ": 1 of 2 graphs has no target (first: line 3); "
                                        "either all graphs need one, or none (skip_bad=True skips "
                                        "those without)"),
-        ("smiles,target\nCCO,1\nCC,1,2\n", ", line 3: 3 columns, expected 2"),
+        ("smiles,target\nCCO,1\nCC,1,2\n", ", line 3: 3 columns, but 2 in the header"),
     ],
 )  # fmt: skip
 def test_table_a_bad_molecule_is_named_by_its_line(tmp_path: Path, text: str, reason: str) -> None:

@@ -51,6 +51,19 @@ def test_a_table_without_smiles_says_which_column_looks_like_them(mess: Path) ->
         saen.load_dataset(mess)
 
 
+def test_a_table_without_a_header_says_so(tmp_path: Path) -> None:
+    (tmp_path / "bare.csv").write_text("CC(=O)O,a\nCCO,b\n")
+    with pytest.raises(FileError, match=r"no header: the first line .* row \(CC\(=O\)O,a\)"):
+        saen.load_dataset(tmp_path / "bare.csv")
+
+
+@pytest.mark.parametrize("order", ["CC(=O)O acid\nCCO ol\n", "id smiles\nacid CC(=O)O\nol CCO\n"])
+def test_smi_files_have_names_behind_or_before_the_smiles(tmp_path: Path, order: str) -> None:
+    (tmp_path / "x.smi").write_text(order)
+    molecules = saen.load_dataset(tmp_path / "x.smi")
+    assert (molecules.ids.tolist(), molecules.sizes.tolist()) == (["acid", "ol"], [4, 3])
+
+
 def test_bad_molecules_name_the_option_that_leaves_them_out(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("smiles,target\nCCO,1.5\nC(C,2.5\n")

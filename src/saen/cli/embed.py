@@ -48,7 +48,7 @@ def command(
     from saen.jobs.predict import embed_dataset
 
     if cluster is not None and reading.skip_bad:
-        raise InputError("option 'skip-bad' is for files that are not shards yet")
+        raise InputError("option 'skip_bad' is for files that are not shards yet")
     if cluster is not None:
         with open_executor(cluster, cluster_timeout) as executor:
             result = embed_shards(

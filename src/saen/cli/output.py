@@ -26,9 +26,10 @@ _ASCII = str.maketrans(
 )
 
 _ARGUMENT = re.compile(
-    r"(?<![\w.])(?<!\w\()(directed|force|format|hold_out|id|largest_fragment|shards|skip_bad|smiles"
-    r'|target|task|timeout|vectors)=(True|…|[A-Z]+\b|"[\w-]+")'
+    r"(?<![\w.])(?<!\w\()(device|directed|force|format|hold_out|id|largest_fragment|node_labels"
+    r'|shards|skip_bad|smiles|target|task|timeout|vectors)=(True|…|[A-Z]+\b|"[\w-]+")'
 )
+_OPTION = re.compile(r"\boption '(\w+)'")
 MAX_REPORTED_RECORDS = 10
 """Skipped records that are listed one by one."""
 
@@ -112,6 +113,8 @@ def in_options(message: str) -> str:
 
     >>> in_options('use force=True, task="regression" or target=…, not ego(directed=True)')
     'use --force, --task regression or --target, not ego(directed=True)'
+    >>> in_options("option 'skip_bad' applies only to files")
+    'option --skip-bad applies only to files'
     """
 
     def option(found: re.Match[str]) -> str:
@@ -119,7 +122,8 @@ def in_options(message: str) -> str:
         name = "cluster-timeout" if name == "timeout" else name
         return f"--{name}" if value in ("True", "…") else f"--{name} {value}"
 
-    return _ARGUMENT.sub(option, message)
+    named = _OPTION.sub(lambda found: f"option --{found[1].replace('_', '-')}", message)
+    return _ARGUMENT.sub(option, named)
 
 
 class DataTable(Table):

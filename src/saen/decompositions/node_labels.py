@@ -157,7 +157,7 @@ def label_columns(
             if graphs.node_labels is None:
                 raise InputError(
                     "these graphs have no node labels: add labels to their nodes, or train with "
-                    "node_labels='degree'"
+                    'node_labels="degree"'
                 )
             columns.extend(np.atleast_2d(graphs.node_labels.T))  # one label or several
         elif name == ELEMENT:

@@ -35,7 +35,7 @@ def choose_device(name: str) -> str:
     except RuntimeError:
         raise InputError(f"unknown device {name!r}: use auto, cpu or cuda") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("no CUDA device is available: use device='cpu' or 'auto'")
+        raise InputError('no CUDA device is available: use device="cpu" or "auto"')
     return str(device)
 
 

@@ -584,6 +584,8 @@ def _neither(table: Table) -> str:
     """What to say of a table with neither edges nor a column called `smiles`."""
     alike = [table.written(name) for name in table.columns if looks_like_smiles(table.texts(name))]
     columns = join_names([*map(table.written, table.columns)])[:200]
+    if alike and looks_like_smiles(alike[:1]):
+        return f"no header: the first line must name the columns, not be a row ({columns})"
     if alike:
         return (
             "no column 'smiles': name the column of molecules with smiles=…; columns: "

@@ -31,6 +31,7 @@ from saen.io.parsing.text_files import is_blank, parse_json_line, unreadable
 
 SUFFIXES = (".jsonl", ".ndjson")
 
+EXAMPLE = '{"nodes": ["C", "O"], "edges": [[0, 1]], "target": "a"}'
 KEYS = ("nodes", "edges", "target", "id", "directed")
 NODE_KEYS = ("id", "label", "attributes")
 EDGE_KEYS = ("source", "target", "label", "attributes")
@@ -180,9 +181,7 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     target, own_id, rest = example_keys(document, options.target, options.id, partial=partial)
     for key in ("nodes", "edges"):
         if key not in document:
-            other = key == "nodes" and "edges" not in document
-            hint = " (saen convert --as nested reads any JSON)" if other else ""
-            raise InputError(f"no {key!r}{hint}")
+            raise InputError(f"no {key!r}: {_how_to_give(document)}")
     directed = document.get("directed", False)
     if not isinstance(directed, bool):
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
@@ -195,6 +194,17 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     if options.all_columns:
         extra = all_keys(document, options.id, known)
     return target, own_id, extra
+
+
+def _how_to_give(document: dict[str, Any]) -> str:
+    """What a line without nodes or edges should be instead, by what it has."""
+    keys = {key.casefold() for key in document}
+    if "smiles" in keys:
+        return 'for molecules, use a table with a column "smiles" (.csv), or a .smi file'
+    if "links" in keys:
+        return 'with networkx, use node_link_data(graph, edges="edges")'
+    nested = "" if keys & {"nodes", "edges"} else "; saen convert --as nested reads any JSON"
+    return f"a graph is a line such as {EXAMPLE}{nested}"
 
 
 def all_keys(

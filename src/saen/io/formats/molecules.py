@@ -18,7 +18,7 @@ from saen.data.collection import n_targets
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.format import Format
-from saen.io.libraries.rdkit import from_rdkit, import_rdkit, read_smiles
+from saen.io.libraries.rdkit import from_rdkit, import_rdkit, looks_like_smiles, read_smiles
 from saen.io.options import ReadOptions
 from saen.io.parsing.records import BadGraphs, with_targets
 from saen.io.parsing.tables import (
@@ -70,7 +70,7 @@ def read_molecule_table(table: Table, options: ReadOptions, bad_graph: BadGraphs
 
 
 def read_smiles_file(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
-    """Read molecules from a `.smi` file: SMILES, then perhaps a name, on every line.
+    """Read molecules from a `.smi` file: SMILES and perhaps a name, or name and SMILES.
 
     >>> file = getfixture("tmp_path") / "acids.smi"
     >>> _ = file.write_text("CC(=O)O acetic acid\\nOC=O formic acid\\n")
@@ -78,8 +78,10 @@ def read_smiles_file(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> 
     ['acetic acid', 'formic acid']
     """
     rows = [line.split(maxsplit=1) for line in read_text(path).splitlines() if line.strip()]
-    if rows and rows[0][0].casefold() == SMILES:
+    if rows and SMILES in map(str.casefold, rows[0]):
         del rows[0]
+    if looks_like_smiles(row[-1] for row in rows) and not looks_like_smiles(row[0] for row in rows):
+        rows = [row[::-1] for row in rows]
     if not rows:
         raise FileError("no molecules", path=path)
     columns = {SMILES: [row[0] for row in rows], "id": [row[-1].strip() for row in rows]}

@@ -507,7 +507,7 @@ class _CsvTable(Table):
                 lines.append(line)
                 self._records.append(row - 1)
             else:
-                message = f"{plural(len(fields), 'column')}, expected {len(self._names)}"
+                message = f"{plural(len(fields), 'column')}, but {len(self._names)} in the header"
                 self.broken.append((fields, FileError(message, path=self.path, line=line)))
         self._text = good.getvalue()
         self._lines, self._records = lines[1:], self._records[1:]  # without the header
