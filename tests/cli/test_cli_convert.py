@@ -59,6 +59,7 @@ def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None
     assert f"  {file}, line 2: edge 0 refers to node 2, but nodes without" in result.stdout
     assert f"  {file}, lines 4, 5, 6, 7, 8 and 2 more: invalid JSON" in result.stdout
     assert "  … and 1 more" in result.stdout
+    assert result.stdout.index("line 2") < result.stdout.index("1 graph, 2 nodes")
     document = run("validate", file, code=2)
     assert (document["ok"], document["count"], document["n_problems"]) == (False, 1, 9)
     assert [(each["line"], each["count"]) for each in document["problems"]] == [

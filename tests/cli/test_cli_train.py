@@ -141,7 +141,7 @@ def test_a_single_number_can_be_held_out(threads: Graphs, tmp_path: Path) -> Non
     told = invoke(*options).stdout
     assert "held out    mean absolute error " in told
     assert " on 1 graph (mean baseline " in told
-    assert run(*options, "--force")["held_out"]["mae_error"] is None
+    assert run(*options, "--force")["held_out"]["interval"] is None
 
 
 def test_real_targets_make_a_regressor(threads: Graphs, tmp_path: Path) -> None:
@@ -159,7 +159,9 @@ def test_real_targets_make_a_regressor(threads: Graphs, tmp_path: Path) -> None:
     blind.fit(threads, y, sample_weight=weights)
     misses = np.abs(blind.predict(threads[test]) - y[test])
     np.testing.assert_allclose(found["mae"], misses.mean(), rtol=1e-5)
-    np.testing.assert_allclose(found["mae_error"], np.std(misses, ddof=1) / 10**0.5, rtol=1e-4)
+    radius = 2.262 * np.std(misses, ddof=1) / 10**0.5  # Student's t of nine degrees of freedom
+    ends = misses.mean() - radius, misses.mean() + radius
+    np.testing.assert_allclose(found["interval"], ends, rtol=1e-3)
     mean = y[weights > 0].mean()
     r2 = 1 - (misses**2).sum() / ((y[test] - y[test].mean()) ** 2).sum()
     np.testing.assert_allclose(found["r2"], r2, rtol=1e-4)

@@ -116,7 +116,8 @@ def test_regression_scores_by_hand():
     assert scores.r2 == pytest.approx(1 - 1 / (14 / 3))
     assert scores.rmse == pytest.approx((1 / 3) ** 0.5)
     assert scores.mae == pytest.approx(1 / 3)
-    assert scores.mae_error == pytest.approx(np.std([0, 1, 0], ddof=1) / 3**0.5)
+    error = np.std([0, 1, 0], ddof=1) / 3**0.5  # 4.303: Student's t of two degrees of freedom
+    assert scores.interval == (0.0, pytest.approx(1 / 3 + 4.303 * error, rel=1e-3))
     assert scores.mae_of_mean == pytest.approx(1.0)
     assert json.loads(json.dumps(scores.to_json()))["r2"] == scores.r2
     both = regression_scores(np.column_stack([true, true]), np.column_stack([predicted, true]))
@@ -126,7 +127,7 @@ def test_regression_scores_by_hand():
 
 def test_regression_scores_without_spread_have_no_r2():
     scores = regression_scores([2.0], [3.0])
-    assert (scores.r2, scores.mae, scores.mae_error) == (None, 1.0, None)
+    assert (scores.r2, scores.mae, scores.interval) == (None, 1.0, None)
     with pytest.raises(InputError, match="no predictions"):
         regression_scores([], [])
 
@@ -270,7 +271,7 @@ def test_regression_scores_of_several_targets_against_the_mean_of_each():
     true = np.array([[0.0, 10.0], [2.0, 30.0]])
     scores = regression_scores(true, true + np.array([[1.0], [3.0]]))
     assert scores.mae_of_mean == (1 + 10) / 2
-    assert scores.mae_error == pytest.approx(np.std([1, 3], ddof=1) / 2**0.5)
+    assert scores.interval == (0.0, pytest.approx(2 + 12.706 * 1, rel=1e-4))
     assert regression_scores(true, true, baseline=[0.0, 10.0]).mae_of_mean == (0 + 2 + 0 + 20) / 4
 
 
@@ -336,4 +337,4 @@ def test_regression_scores_do_not_depend_on_the_unit(unit):
     assert scores.r2 == pytest.approx(plain.r2)
     assert scores.r2 < 0
     assert scores.rmse == pytest.approx(unit * plain.rmse)
-    assert scores.mae_error == pytest.approx(unit * plain.mae_error)
+    assert scores.interval == pytest.approx(tuple(unit * each for each in plain.interval))

@@ -43,6 +43,10 @@ def command(
         rest = " (--skip-bad of other commands reads the rest)" if report.data is not None else ""
         n = plural(report.n_problems, "problem")
         heading(f"{source}: {n}{rest}" if report.problems else f"{source}: no problems")
+        for complaint in report.complaints()[:limit]:
+            print_line(f"  {complaint}")
+        if len(report.problems) > limit:
+            print_line(f"  … and {sum(map(len, report.problems[limit:])):,} more")
         for line in [*_description(report.data), *map("note: {}".format, report.unused)]:
             print_line(line)
         found = report.overlap
@@ -51,10 +55,6 @@ def command(
                 f"overlap: {100 * found.share:.1f} % of graphs share rare parts with another "
                 f"graph; largest group {found.largest:,} (saen evaluate --groups overlap)"
             )
-        for complaint in report.complaints()[:limit]:
-            print_line(f"  {complaint}")
-        if len(report.problems) > limit:
-            print_line(f"  … and {sum(map(len, report.problems[limit:])):,} more")
     if report.problems:
         raise typer.Exit(2)
 

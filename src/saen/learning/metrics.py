@@ -80,14 +80,14 @@ class RegressionScores:
 
     - `r2`: scikit-learn's R², None where the true values are all equal;
     - `rmse`: root mean squared error;
-    - `mae`: mean absolute error, and `mae_error`, its standard error (None for one example);
+    - `mae`: mean absolute error, and `interval`, its 95 % interval (None for one example);
     - `mae_of_mean`: mean absolute error of always predicting the mean.
     """
 
     r2: float | None
     rmse: float
     mae: float
-    mae_error: float | None
+    interval: tuple[float, float] | None
     mae_of_mean: float
 
     def to_json(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def regression_scores(
         r2=float(r2.mean()) if np.isfinite(r2).all() else None,
         rmse=float(np.nanmean(rmse)),
         mae=float(np.nanmean(mae)),
-        mae_error=_standard_error(misses) if len(misses) > 1 else None,
+        interval=_interval(misses) if len(misses) > 1 else None,
         mae_of_mean=float(np.nanmean(np.abs(true - mean))),
     )
 
@@ -439,9 +439,12 @@ def _unit(values: Array) -> Any:
     return np.ldexp(1.0, np.frexp(np.abs(values).max())[1])
 
 
-def _standard_error(values: Floats) -> float:
-    unit = _unit(values)
-    return float(unit * ((values / unit).std(ddof=1) / len(values) ** 0.5))
+def _interval(errors: Floats) -> tuple[float, float]:
+    """Student's 95 % interval of the mean of absolute errors."""
+    unit, n = _unit(errors), len(errors)
+    radius = stats.t.ppf(0.975, n - 1) * (errors / unit).std(ddof=1) / n**0.5
+    mean = (errors / unit).mean()
+    return float(unit * max(mean - radius, 0.0)), float(unit * (mean + radius))
 
 
 def _r2(true: Array, predicted: Floats) -> float:

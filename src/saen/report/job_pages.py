@@ -179,12 +179,10 @@ def _pooled_headline(evaluation: Evaluation, where: str) -> tuple[str, str]:
     value = pooled.get(metric.name)
     if value is None or "targets" in pooled:
         return _headline(evaluation, where)
-    spread = pooled.get(f"{metric.name}_error")
-    between = "" if spread is None else f" ± {spread:.2g}"
-    if metric.name == "accuracy":
-        low, high = (metric.show(each) for each in pooled["interval"])
-        between = f" (95 % interval {low} to {high}{metric.unit})"
-    return metric.show(value) + metric.unit, f"{metric.title} {where}{between}"
+    own = metric.name in ("accuracy", "mae")
+    words = describe_score(metric, {"mean": value, "interval": pooled["interval"] if own else None})
+    shown, _, between = words.partition(" (")
+    return shown, f"{metric.title} {where}{f' ({between}' if between else ''}"
 
 
 def _all_scores(predictions: Predictions) -> str:

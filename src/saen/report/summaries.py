@@ -128,10 +128,11 @@ def describe_estimate(estimate: Estimate) -> dict[str, str]:
             f"{100 * scores['majority']:.1f} %)"
         )
     else:
-        error = "" if scores["mae_error"] is None else f" ± {scores['mae_error']:.2g}"
+        ends = scores["interval"]
+        between = "" if ends is None else f"95 % interval {ends[0]:.4g} to {ends[1]:.4g}; "
         words = (
-            f"{_r2(scores['r2'])}mean absolute error {scores['mae']:.4g}{error} on {examples} "
-            f"(mean baseline {scores['mae_of_mean']:.4g})"
+            f"{_r2(scores['r2'])}mean absolute error {scores['mae']:.4g} on {examples} "
+            f"({between}mean baseline {scores['mae_of_mean']:.4g})"
         )
     lines = {estimate.kind: words}
     if "targets" in scores:
