@@ -30,11 +30,11 @@ from benchmarks.generated import SETS
 from benchmarks.measure import ROOT, say
 from saen.io.sources.catalog import catalog
 from saen.learning.comparison import verdict
-from saen.paper.reproduce import FOLDS
+from saen.paper.reproduce import FOLDS, percent_interval
 
 RESULTS = ROOT / "docs" / "results"
 SEEDS = 3
-INTERVAL, MEMORY_INTERVALS = 0.05, 10
+INTERVAL, MEMORY_INTERVALS = 0.05, 3
 """Seconds between looks at the process, and looks between those at its memory: these take time."""
 MAX_SECONDS = 60
 """Trainings that take more CPU seconds are run with the first seed only."""
@@ -106,43 +106,44 @@ def page(results: Path) -> str:
     """All that was measured, for a document."""
     files = sorted((results / "default").glob("*.json"))
     costs = sorted(map(_read, files), key=lambda each: each["default"][0]["cpu_seconds"])
-    names = [each["name"] for each in costs if each["name"] not in SETS]
-    best = {name: _read(results / "runs" / "best" / name / "summary.json") for name in names}
-    before = {name: _read(results / "runs" / "before" / name / "summary.json") for name in names}
+    best, before = (
+        {name: _read(file) for name in catalog() if (file := runs / name / "summary.json").exists()}
+        for runs in (results / "runs" / "best", results / "runs" / "before")
+    )
     described = {json.dumps([each["machine"]["cpu"], each["machine"]["cores"]]) for each in costs}
     machines = "; ".join(f"{cores} cores of {cpu}" for cpu, cores in map(json.loads, described))
-    rows = [_accuracy_row(name, best[name], before[name]) for name in names]
-    losses = [_change(best[name], before[name], "log_loss") for name in names]
+    rows = [_accuracy_row(name, best[name], before[name]) for name in best]
+    losses = [_change(best[name], before[name], "log_loss")[0] for name in best]
     return "\n".join(
         [
             "# The default: cost and accuracy",
             "",
             "## What `saen train` costs",
             "",
-            f"Whole commands, with {machines}: CPU and wall seconds and the peak memory of seed 0, "
-            "and CPU seconds as multiples of those of preset `counts`, the first candidate "
-            "alone. `GPU`: wall seconds of the same command on the machine's GPU, where that was "
-            "measured. Sets whose names are descriptions are generated "
-            "(`benchmarks/generated.py`); the score is the one that training prints.",
+            f"Whole commands, with {machines}: CPU and wall seconds (on the machine's GPU in "
+            "brackets, where that was measured), the load average of the machine, which other "
+            "work shared, and the peak memory of seed 0; CPU seconds also as multiples of those of "
+            "preset `counts`, the first candidate alone. Sets whose names are descriptions are "
+            "generated (`benchmarks/generated.py`); the score is the one that training prints.",
             "",
-            "| dataset | CPU s | × `counts` | wall s | GPU wall s | MB | score out of fold |",
+            "| dataset | CPU s | × `counts` | wall s | load | MB | score out of fold |",
             "|---|---:|---:|---:|---:|---:|---:|",
             *map(_cost_row, costs),
             "",
             "## What it reaches",
             "",
             f"{FOLDS}-fold cross-validation with the same folds: accuracy in percent and log loss "
-            "of the default, and how far they are from `before`, the blend that tried up to 26 "
-            "candidates, twice. The intervals (95 %) are corrected for the overlap of training "
-            "parts; those of differences are unpaired and too wide, since of the runs before only "
-            "means and deviations over folds were kept.",
+            "of the default, and of the blend before, which tried up to 26 candidates, twice. "
+            "Their differences are over the repeats that both have. The intervals (95 %) are "
+            "corrected for the overlap of training parts; those of differences are unpaired and too wide, since of the runs before only "
+            "means with intervals were kept.",
             "",
-            "| dataset | accuracy | less before | log loss | less before |",
-            "|---|---:|---:|---:|---:|",
+            "| dataset | accuracy | before | difference | log loss | before | difference |",
+            "|---|---:|---:|---:|---:|---:|---:|",
             *rows,
             "",
-            f"Mean change of the log loss: {np.mean([mean for mean, *_ in losses]):+.4f}; largest: "
-            f"{max(mean for mean, *_ in losses):+.4f}.",
+            f"Mean change of the log loss over {len(losses)} datasets: {np.mean(losses):+.4f}; "
+            f"largest: {max(losses):+.4f}.",
             "",
             "## What training says of itself",
             "",
@@ -159,7 +160,7 @@ def page(results: Path) -> str:
             "",
             "Mean weights over all folds:",
             "",
-            *(f"- {name}: {_members(best[name])}" for name in names),
+            *(f"- {name}: {_members(run)}" for name, run in best.items()),
             "",
         ]
     )
@@ -176,8 +177,8 @@ def _cost_row(row: dict[str, Any]) -> str:
         row["name"],
         f"{default['cpu_seconds']:.1f}",
         f"{default['cpu_seconds'] / row['counts']['cpu_seconds']:.1f}",
-        f"{default['wall_seconds']:.1f}",
-        "" if gpu is None else f"{gpu['wall_seconds']:.1f}",
+        f"{default['wall_seconds']:.1f}" + ("" if gpu is None else f" ({gpu['wall_seconds']:.1f})"),
+        f"{default['load_average']:.1f}",
         f"{default['peak_bytes'] / 1e6:,.0f}",
         f"{100 * default['out_of_fold']['accuracy']:.1f} %",
     )
@@ -185,28 +186,43 @@ def _cost_row(row: dict[str, Any]) -> str:
 
 
 def _accuracy_row(name: str, best: dict[str, Any], before: dict[str, Any]) -> str:
-    accuracy, loss = best["accuracy"], best["log_loss"]
-    low, high = (100 * end for end in accuracy["interval"])
     points, start, end = (100 * each for each in _change(best, before, "accuracy"))
     change, least, most = _change(best, before, "log_loss")
-    return (
-        f"| {name} | {100 * accuracy['mean']:.1f} ({low:.1f} to {high:.1f}) "
-        f"| {points:+.1f} ({start:+.1f} to {end:+.1f}), {verdict(start, end)} "
-        f"| {loss['mean']:.4f} | {change:+.4f} ({least:+.4f} to {most:+.4f}) |"
+    cells = (
+        name,
+        percent_interval(best["accuracy"]),
+        percent_interval(before["accuracy"]),
+        f"{points:+.1f} ({start:+.1f} to {end:+.1f}), {verdict(start, end)}",
+        f"{best['log_loss']['mean']:.4f}",
+        f"{before['log_loss']['mean']:.4f}",
+        f"{change:+.4f} ({least:+.4f} to {most:+.4f})",
     )
+    return f"| {' | '.join(cells)} |"
 
 
 def _change(one: dict[str, Any], other: dict[str, Any], metric: str) -> tuple[float, float, float]:
-    """The difference of two runs' means, with its interval as of `saen.compare`, unpaired."""
-    scores = [run[metric] for run in (one, other)]
-    counts = np.array([run["protocol"]["repeats"] * FOLDS for run in (one, other)])
-    deviations = np.array([each["std_folds"] for each in scores])
-    variances = deviations**2 * (1 / counts + 1 / (FOLDS - 1))
-    total = variances.sum()
-    freedom = total**2 / (variances**2 / (counts - 1)).sum()
+    """The difference of two runs' means, with its interval as of `saen.compare`, unpaired.
+
+    Over the repeats that both have, whose folds are the same.
+    """
+    repeats = min(run["protocol"]["repeats"] for run in (one, other))
+    means, variances = [], []
+    for run in (one, other):
+        low, high = run[metric]["interval"]
+        folds = run["protocol"]["repeats"] * FOLDS
+        error = (high - low) / 2 / stdtrit(folds - 1, 0.975)
+        means.append(np.mean(run[metric]["per_repeat"][:repeats]))
+        variances.append(error**2 * _spread(repeats * FOLDS) / _spread(folds))
+    total = sum(variances)
+    freedom = total**2 / sum(each**2 / (repeats * FOLDS - 1) for each in variances)
     half = float(stdtrit(freedom, 0.975) * np.sqrt(total))
-    mean = scores[0]["mean"] - scores[1]["mean"]
+    mean = float(means[0] - means[1])
     return mean, mean - half, mean + half
+
+
+def _spread(folds: int) -> float:
+    """The variance of a mean over so many folds, which share training examples, of one of each."""
+    return 1 / folds + 1 / (FOLDS - 1)
 
 
 def _bias_row(row: dict[str, Any], best: dict[str, Any]) -> str:

@@ -112,6 +112,16 @@ def test_evaluating_part_counts_imports_no_torch() -> None:
     assert "torch" not in command_imports("evaluate", "threads", *counts)
 
 
+def test_training_without_networks_imports_no_torch(tmp_path: Path) -> None:
+    lines, model = tmp_path / "labelled.jsonl", tmp_path / "model.saen"
+    graph = {"nodes": ["C", "N", "O"], "edges": [[0, 1], [1, 2]], "target": 0}
+    records = [graph, graph | {"nodes": ["C", "C", "O"], "target": 1}] * 10
+    lines.write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    modules = command_imports("train", str(lines), "--out", str(model))
+    assert model.exists()
+    assert "torch" not in modules
+
+
 def test_evaluating_networks_imports_nothing_that_only_other_tasks_need() -> None:
     paper = ("--preset", "paper", "--repeats", "1", "--folds", "2", "--epochs", "1")
     modules = command_imports("evaluate", "threads", *paper, "--device", "cpu")

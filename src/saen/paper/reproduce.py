@@ -353,8 +353,8 @@ def _members(data: dict[str, Any]) -> list[str]:
         )
         lines.append(f"| {name} | {members} |")
     note = (
-        "Mean weights over all folds; every fold chooses for itself. What it costs: "
-        "[the default](default.md)."
+        "Mean weights over all folds; every fold chooses for itself. What it costs, and "
+        "how accurate the default was before: [the default](default.md)."
     )
     heading = "| dataset | members of `best` |"
     return ["", "## What `best` chose", "", heading, "|---|---|", *lines, "", note]
