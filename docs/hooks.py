@@ -8,6 +8,7 @@ import inspect
 import re
 from pathlib import Path
 from pkgutil import resolve_name
+from textwrap import indent
 from typing import Any
 
 from griffe import Attribute, Class, Extension, Function, Object
@@ -35,6 +36,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return markdown if "/" in page.file.src_uri else _OUTSIDE.sub(r"](\1", markdown)
 
 
+def _with_learned(text: str, cls: Class) -> str:
+    """A docstring with the attributes that `fit` sets, whose names end in `_`."""
+    entries = [
+        f"{name} : {getattr(each, 'annotation', None) or each.returns}\n"  # fields, or properties
+        + indent(each.docstring.value.partition("\n\n")[0], "    ")
+        for name, each in cls.all_members.items()
+        if re.fullmatch("[a-z].*_", name) and each.docstring is not None
+    ]
+    listed = "\n".join(["Attributes", "----------", *entries])
+    above, examples, code = text.partition("\n\nExamples\n")
+    return f"{above}\n\n{listed}{examples}{code}"
+
+
 class Reference(Extension):
     """What static analysis of the source does not see."""
 
@@ -42,7 +56,8 @@ class Reference(Extension):
         """Docstrings of estimators list their parameters once they are imported."""
         if any(str(each.value) == "documented" for each in cls.decorators):
             assert cls.docstring is not None
-            cls.docstring.value = inspect.cleandoc(resolve_name(cls.path).__doc__)
+            text = inspect.cleandoc(resolve_name(cls.path).__doc__)
+            cls.docstring.value = _with_learned(text, cls)
 
     def on_attribute_instance(self, *, attr: Attribute, **_: Any) -> None:
         """Signatures show the default of `parameter(default, …)`, and no constraints."""

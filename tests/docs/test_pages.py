@@ -176,6 +176,10 @@ def test_site_builds_without_warnings_and_loads_nothing_from_other_sites(tmp_pat
         assert not loaded, f"{page.name}: {loaded}"
     for name in saen.__all__:
         assert any(f'id="saen.{name}"' in p.read_text() for p in tmp_path.glob("api/*.html")), name
+    estimators = (tmp_path / "api" / "estimators.html").read_text(encoding="utf-8")
+    assert ">evaluation_</span>" in estimators  # in the list of what is learned
+    for name in ('id="saen.Classifier.evaluation_"', "ClassVar", "init=False"):
+        assert name not in re.sub("<details.*?</details>", "", estimators, flags=re.DOTALL)
 
 
 def test_examples_page_lists_all_examples():

@@ -632,7 +632,7 @@ class NumberPredictor(RegressorMixin, Estimator):
 class NetworkEstimator(NetworkArguments, Estimator):
     """Estimators over Shift Aggregate Extract Networks."""
 
-    fits: ClassVar = FittedNetworks
+    fits: ClassVar[type[Fitted]] = FittedNetworks
     fitted_: FittedNetworks
 
     def learner(self) -> Learner:
@@ -747,7 +747,7 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
 class PartCountsEstimator(CountsArguments, Estimator):
     """Estimators over part counts."""
 
-    fits: ClassVar = FittedCounts
+    fits: ClassVar[type[Fitted]] = FittedCounts
     fitted_: FittedCounts
 
     def learner(self) -> Learner:
@@ -840,7 +840,7 @@ class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
 class BlendEstimator(Estimator):
     """The default estimators: a blend of candidates."""
 
-    fits: ClassVar = FittedBlend
+    fits: ClassVar[type[Fitted]] = FittedBlend
 
     _: KW_ONLY
     candidates: str | Sequence[Any] = parameter(
