@@ -176,7 +176,7 @@ def test_validation_parts_need_splits_of_one_fold():
 @pytest.mark.parametrize("options", [{"folds": 4}, {"folds": 2, "test_size": 0.25}])
 def test_groups_larger_than_a_test_part_are_a_warning(options):
     groups = ["acyclic"] * 6 + [f"ring {number % 7}" for number in range(14)]
-    message = r"group 'acyclic' has 6 of 20 examples, more than a test part should have \(5\)"
+    message = r"the largest group has 6 of 20 examples, more than a test fold should have \(5\)"
     with pytest.warns(LargeGroupWarning, match=message):
         make_splits([0, 1] * 10, 1, seed=0, groups=groups, **options)
     with warnings.catch_warnings():

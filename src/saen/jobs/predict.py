@@ -14,6 +14,7 @@ import numpy as np
 
 from saen._util.arrays import Array, Floats
 from saen._util.atomic import check_output
+from saen._util.digests import file_checksum
 from saen._util.progress import bar
 from saen._util.strings import plural
 from saen.data.collection import concatenate_values, known_targets, n_targets
@@ -175,7 +176,8 @@ def predict_dataset(
         report = write_predictions(
             model, out, _predicted_rows(model, parts, keep, reading or ReadOptions(), update)
         )
-    report = replace(report, training=known == [True])
+    own_file = Path(data).is_file() and file_checksum(Path(data)) == model.about_.get("file")
+    report = replace(report, training=own_file or known == [True])
     wanted = reading.target if reading is not None else None
     if wanted and not report.scores and not report.not_scored:
         return replace(report, not_scored=f"the data have no target {wanted!r}")

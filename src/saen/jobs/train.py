@@ -243,7 +243,7 @@ def train_model(
                 same = prepared.same_data().astype(np.int64)
                 estimator.evaluation_ = replace(estimator.evaluation_, same=same)
             estimator.reading_, estimator.training_ = read, known
-            estimator.about_ = _about(loaded.name, data, estimator.evaluation_)
+            estimator.about_ = _about(job.data, loaded, estimator.evaluation_)
 
         if first is not None:
             with timed(seconds, "part counts"):
@@ -281,14 +281,16 @@ def _partial_line(model: Estimator, path: Path) -> str:
     return f"part counts alone{score} ({path} until the rest is trained)"
 
 
-def _about(name: str, data: Any, evaluation: Evaluation | None) -> dict[str, Any]:
+def _about(source: str, loaded: LoadedJob, evaluation: Evaluation | None) -> dict[str, Any]:
     """What one looks up a model for: its data, their size, when it was made, and its score."""
     about = {
-        "data": name,
-        "examples": len(data),
-        "checksum": digest(data),
+        "data": loaded.name,
+        "examples": len(loaded.data),
+        "checksum": digest(loaded.data),
         "date": datetime.now(UTC).date().isoformat(),
     }
+    if Path(source).is_file():
+        about["file"] = file_checksum(Path(source))
     if evaluation is not None:
         scores = evaluation.pooled()
         keys = ("accuracy", "roc_auc", "mae", "interval")

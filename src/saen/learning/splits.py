@@ -32,7 +32,7 @@ class SmallClassWarning(UserWarning):
 
 
 class LargeGroupWarning(UserWarning):
-    """A group has more examples than a test part should have, so parts are very unequal."""
+    """A group has more examples than a test fold should have, so test folds are very unequal."""
 
 
 @dataclass(frozen=True)
@@ -272,13 +272,13 @@ def _check_folds(y: Array, folds: int, groups: Array | None) -> None:
 
 
 def _warn_of_large_group(groups: ArrayLike, share: float) -> None:
-    names, counts = np.unique(np.asarray(groups).astype(str), return_counts=True)
-    largest, n = counts.argmax(), int(counts.sum())
+    counts = np.unique(np.asarray(groups).astype(str), return_counts=True)[1]
+    largest, n = int(counts.max()), int(counts.sum())
     expected = int(np.ceil(share * n))
-    if counts[largest] > expected:
+    if largest > expected:
         warnings.warn(
-            f"group {str(names[largest])!r:.60} has {counts[largest]:,} of {n:,} examples, more "
-            f"than a test part should have ({expected:,}): test parts are very unequal",
+            f"the largest group has {largest:,} of {n:,} examples, more than a test fold should "
+            f"have ({expected:,}): test folds are very unequal",
             LargeGroupWarning,
             stacklevel=3,
         )
