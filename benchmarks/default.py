@@ -135,8 +135,8 @@ def page(results: Path) -> str:
             f"{FOLDS}-fold cross-validation with the same folds: accuracy in percent and log loss "
             "of the default, and of the blend before, which tried up to 26 candidates, twice. "
             "Their differences are over the repeats that both have. The intervals (95 %) are "
-            "corrected for the overlap of training parts; those of differences are unpaired and too wide, since of the runs before only "
-            "means with intervals were kept.",
+            "corrected for the overlap of training parts; those of differences are unpaired and "
+            "too wide, since of the runs before only means with intervals were kept.",
             "",
             "| dataset | accuracy | before | difference | log loss | before | difference |",
             "|---|---:|---:|---:|---:|---:|---:|",

@@ -435,7 +435,9 @@ def test_an_estimate_with_one_duplicate_is_described_in_the_singular() -> None:
     )
     lines = describe_estimate(Estimate("held out", "graphs", evaluation))
     assert lines["duplicates"] == "1 of these graphs is identical to training graphs"
-    assert lines["held out"].startswith("R² -2.5e+57, mean absolute error 5e+28 on 2 graphs (95 % interval 5e+28 to 5e+28;")
+    assert lines["held out"].startswith(
+        "R² -2.5e+57, mean absolute error 5e+28 on 2 graphs (95 % interval 5e+28 to 5e+28;"
+    )
 
 
 # -- targets that are missing or cannot be read ------------------------------------------------
