@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -34,6 +35,7 @@ from saen.paper.reproduce import FOLDS, percent_interval
 
 RESULTS = ROOT / "docs" / "results"
 SEEDS = 3
+FORECAST = re.compile("training will take about (.*)")
 INTERVAL, MEMORY_INTERVALS = 0.05, 3
 """Seconds between looks at the process, and looks between those at its memory: these take time."""
 MAX_SECONDS = 60
@@ -65,11 +67,10 @@ def train(data: str, preset: str, seed: int, device: str = "cpu") -> dict[str, A
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "saen", "train", data, "--json", "--out", f"{folder}/out"]
         command += ["--preset", preset, "--seed", str(seed), "--device", device]
-        printed, start, peak = Path(folder) / "printed", os.times().elapsed, 0
-        with printed.open("wb") as file:
-            process = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.DEVNULL, start_new_session=True
-            )
+        printed, notes = Path(folder) / "printed", Path(folder) / "notes"
+        start, peak = os.times().elapsed, 0
+        with printed.open("wb") as file, notes.open("wb") as errors:
+            process = subprocess.Popen(command, stdout=file, stderr=errors, start_new_session=True)
         ended, looks = 0, 0
         while not ended:
             time.sleep(INTERVAL)
@@ -85,6 +86,7 @@ def train(data: str, preset: str, seed: int, device: str = "cpu") -> dict[str, A
             "wall_seconds": seconds,
             "peak_bytes": peak,
             "load_average": os.getloadavg()[0],
+            "forecast": next(iter(FORECAST.findall(notes.read_text(encoding="utf-8"))), None),
             "out_of_fold": {key: scores[key] for key in ("accuracy", "log_loss")},
         }
 
@@ -123,11 +125,13 @@ def page(results: Path) -> str:
             f"Whole commands, with {machines}: CPU and wall seconds (on the machine's GPU in "
             "brackets, where that was measured), the load average of the machine, which other "
             "work shared, and the peak memory of seed 0; CPU seconds also as multiples of those of "
-            "preset `counts`, the first candidate alone. Sets whose names are descriptions are "
-            "generated (`benchmarks/generated.py`); the score is the one that training prints.",
+            "preset `counts`, the first candidate alone. Forecast: what the command said before it "
+            "began, of idle cores, if that was more than ten seconds. Sets whose names are "
+            "descriptions are generated (`benchmarks/generated.py`); the score is the one that "
+            "training prints.",
             "",
-            "| dataset | CPU s | × `counts` | wall s | load | MB | score out of fold |",
-            "|---|---:|---:|---:|---:|---:|---:|",
+            "| dataset | CPU s | × `counts` | wall s | load | MB | forecast | score out of fold |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|",
             *map(_cost_row, costs),
             "",
             "## What it reaches",
@@ -180,6 +184,7 @@ def _cost_row(row: dict[str, Any]) -> str:
         f"{default['wall_seconds']:.1f}" + ("" if gpu is None else f" ({gpu['wall_seconds']:.1f})"),
         f"{default['load_average']:.1f}",
         f"{default['peak_bytes'] / 1e6:,.0f}",
+        default["forecast"] or "",
         f"{100 * default['out_of_fold']['accuracy']:.1f} %",
     )
     return f"| {' | '.join(cells)} |"

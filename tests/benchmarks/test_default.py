@@ -39,7 +39,13 @@ def test_the_page_has_what_was_measured_and_nothing_else(tmp_path: Path) -> None
     for kind in ("best", "before"):
         write(tmp_path, kind, "MUTAG", run([0.8], 0.1))
     write(tmp_path, "before", "PTC", run([0.6], 0.1))
-    row = {"cpu_seconds": 4.0, "wall_seconds": 3.0, "load_average": 1.5, "peak_bytes": 2e8}
+    row: dict[str, Any] = {
+        "cpu_seconds": 4.0,
+        "wall_seconds": 3.0,
+        "load_average": 1.5,
+        "peak_bytes": 2e8,
+    }
+    row |= {"forecast": "12 s and 0.3 GB of memory"}
     row |= {"out_of_fold": {"accuracy": 0.9, "log_loss": 0.7}}
     machine = {"cpu": "abacus", "cores": 2}
     cost = {"default": [row] * 3, "counts": {"cpu_seconds": 2.0}, "gpu": None, "machine": machine}
@@ -48,7 +54,10 @@ def test_the_page_has_what_was_measured_and_nothing_else(tmp_path: Path) -> None
         (tmp_path / "default" / f"{name}.json").write_text(json.dumps(cost | {"name": name}))
     lines = default.page(tmp_path).splitlines()
     for name in ("MUTAG", "PTC"):
-        assert f"| {name} | 4.0 | 2.0 | 3.0 | 1.5 | 200 | 90.0 % |" in lines
+        assert (
+            f"| {name} | 4.0 | 2.0 | 3.0 | 1.5 | 200 | 12 s and 0.3 GB of memory | 90.0 % |"
+            in lines
+        )
     assert [line for line in lines if line.startswith("| PTC")] == [lines[9]]
     assert "| MUTAG | +10.00 | -0.1000 | 3 |" in lines
     assert "- MUTAG: part counts 1.00" in lines
