@@ -442,3 +442,11 @@ def test_neighbourhoods_are_told_by_steps_whatever_the_order_of_nodes():
     assert decomposition.describe(decomposition.decompose(lone), 2, np.arange(3)) == [
         "C", "C alone", "C alone",
     ]  # fmt: skip
+
+
+def test_explain_leaves_out_parts_that_contribute_nothing(threads):
+    model = saen.PartCountsClassifier("neighbourhoods(depth=2)", depth=0, inner_folds=0)
+    explanation = model.fit(threads, threads.targets).explain(threads, 0)
+    assert explanation.parts
+    assert all(part.contribution for part in explanation.parts)
+    assert_complete(explanation)

@@ -140,12 +140,13 @@ class DecomposedExample:
         """The `n_parts` strongest parts of a level, with the contributions `inside` each.
 
         One part are identical objects in the same roles, and all that lie at the same places: in a
-        small molecule, the neighbourhoods of depth 2, 3 and 4 are often the whole of it.
+        small molecule, the neighbourhoods of depth 2, 3 and 4 are often the whole of it. What
+        contributes nothing is left out.
         """
         places = self.places(level)
         members, first = self._fragments(level, places)
         totals = np.bincount(members, contributions, minlength=len(first))
-        strongest = largest(np.abs(totals), n_parts)
+        strongest = [each for each in largest(np.abs(totals), n_parts) if totals[each]]
         words = self.describe(level, first[strongest]) if strongest else []
         relation = self.hierarchy.relations[level]
         times = np.ones(relation.n_parts, dtype=np.int64)
