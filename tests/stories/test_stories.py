@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
@@ -238,3 +241,50 @@ def test_an_analyst_of_many_threads_looks_around(folder: Path) -> None:
     assert "default-src 'none'" in page
     best: dict[str, Any] = run("explain", "m.saen", "threads.saen", "--parts", 3)
     assert len(best["parts"]) == 3
+
+
+def firms(n: int) -> list[nx.Graph[int]]:
+    """Who writes to whom, with columns whose alphabetical order is not that of the tables."""
+    draw = random.Random(n)
+    graphs: list[nx.Graph[int]] = []
+    for seed in range(n):
+        graph = nx.powerlaw_cluster_graph(12, 2, 0.9 * (seed % 2), seed=seed)
+        for person in graph:
+            office = {"office": draw.choice("NS"), "city": draw.choice(["Rome", "Pisa"])}
+            graph.nodes[person].update(office, tenure=draw.randint(1, 9), age=draw.randint(20, 60))
+        for edge in graph.edges.values():
+            edge.update(via=draw.choice(["mail", "phone"]), weight=draw.randint(1, 5))
+        graphs.append(graph)
+    return graphs
+
+
+def test_an_analyst_of_networks_has_one_answer_from_every_format(folder: Path) -> None:
+    graphs, kinds = firms(24), ["loose", "dense"] * 12
+    for form in ("graphml", "gml"):
+        Path(form).mkdir()
+        for number, graph in enumerate(graphs):
+            getattr(nx, f"write_{form}")(graph, f"{form}/firm{number:02}.{form}")
+        rows = [f"firm{number:02},{kind}" for number, kind in enumerate(kinds)]
+        Path(form, "targets.csv").write_text("\n".join(["graph,kind", *rows]))
+    tables: dict[str, list[Any]] = {"nodes": [], "edges": []}
+    for number, graph in enumerate(graphs):
+        nodes = pd.DataFrame(dict(graph.nodes(data=True))).T.rename_axis("node").reset_index()
+        tables["nodes"].append(nodes.assign(graph=f"firm{number:02}"))
+        tables["edges"].append(nx.to_pandas_edgelist(graph).assign(graph=f"firm{number:02}"))
+    for name, parts in tables.items():
+        pd.concat(parts).to_csv(f"{name}.csv", index=False)
+    Path("targets.csv").write_text(Path("gml/targets.csv").read_text())
+    named = ("--target", "kind", "--node-label", "city,office")  # in GML, labels are node names
+    expected = saen.from_networkx(graphs, targets=kinds)
+    for file in ("graphml", "edges.csv"):
+        assert saen.load_dataset(file, target="kind") == expected
+    assert saen.load_dataset("gml", target="kind", node_label="city,office") == expected
+    invoke("train", "graphml", "--target", "kind", "--out", "m.saen", *COUNTS)
+    invoke("predict", "m.saen", "graphml", "--out", "p.csv")
+    shown = invoke("predict", "m.saen", "edges.csv", "--target", "kind", "--out", "q.csv")
+    assert "has not seen" not in shown.stderr
+    assert "with targets (the training graphs: not an estimate)" in shown.stderr
+    assert Path("p.csv").read_text() == Path("q.csv").read_text()
+    invoke("evaluate", "gml", *named, *COUNTS, "--repeats", 1, "--folds", 3)
+    sentence = invoke("explain", "m.saen", "graphml", "-g", "firm03").stdout.splitlines()[1]
+    assert "Rome" in sentence or "Pisa" in sentence

@@ -558,8 +558,8 @@ def tables_of(graphs: Graphs) -> dict[str, dict[str, Array]]:
             for name, values in zip(numbered("label", len(several)), several, strict=True):
                 columns["label" if labels.ndim == 1 else name] = values[rows]
         if attributes is not None:
-            for number, values in enumerate(attributes[rows].T):
-                columns[f"attribute_{number}"] = values
+            names = numbered("attribute", attributes.shape[1])
+            columns |= dict(zip(names, attributes[rows].T, strict=True))
     targets: dict[str, Array] = {
         "graph": ids,
         "target": np.full(len(graphs), "") if graphs.targets is None else graphs.targets,

@@ -42,15 +42,18 @@ class Choice:
     ) -> Choice:
         """The columns that are named; else all text and `label` are labels, numbers attributes.
 
+        What is not named is in alphabetical order, `label` first.
+
         `columns` says of each whether it is text; None for what is neither text nor numbers.
 
-        >>> Choice.of("node", {"label": False, "x": False, "kind": True}).line()
+        >>> Choice.of("node", {"x": False, "kind": True, "label": False}).line()
         "'label', 'kind' read as node labels, 'x' as node attributes"
         """
         for name in (*(labels or ()), *(attributes or ())):
             if name not in columns:
                 known = f": choose from {', '.join(columns)[:200]}" if columns else ""
                 raise InputError(f"no {what} has {name!r}{did_you_mean(name, columns) or known}")
+        columns = dict(sorted(columns.items(), key=lambda each: _place(each[0])))
         if labels is None:
             usual = [n for n, text in columns.items() if text or _LABEL.fullmatch(n)]
             labels = [name for name in usual if name not in (attributes or ())]
@@ -118,7 +121,12 @@ def text_columns(rows: Iterable[Mapping[Any, Any]]) -> dict[str, bool | None]:
                 kinds[name] = kinds.get(name) is not False
             else:
                 kinds.setdefault(name, None)
-    return {name: kinds[name] for name in sorted(kinds, key=lambda n: (n != LABEL, str(n)))}
+    return {name: kinds[name] for name in sorted(kinds, key=_place)}
+
+
+def _place(name: Any) -> tuple[bool, str]:
+    """What to sort columns by: models read them by position, whatever the order of a file."""
+    return name != LABEL, str(name)
 
 
 @dataclass(frozen=True)
