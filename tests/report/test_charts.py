@@ -10,7 +10,7 @@ import pytest
 from saen import InputError, compress
 from saen.decompositions import Ego
 from saen.network.settings import join_curves
-from saen.report.charts import plot_curves, plot_levels
+from saen.report.charts import plot_curves, plot_levels, plot_sizes
 from saen.report.figures import save_figure
 from tests.report.pictures import SMALL, collaboration, texts
 
@@ -54,3 +54,15 @@ def test_plot_curves_draws_straight_lines_between_measurements() -> None:
     [median] = plot_curves({"inner validation": curves}, "loss").axes[0].lines
     assert median.get_xdata().tolist() == [2, 3, 4, 5]
     assert median.get_ydata().tolist() == [4.0, 3.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(("low", "high"), [(2, 35), (1, 3_000_000)])
+def test_plot_sizes_writes_numbers_that_do_not_overlap(low: int, high: int) -> None:
+    figure = plot_sizes(np.geomspace(low, high, 100).astype(np.int64), "nodes per graph", "graphs")
+    figure.canvas.draw()
+    axis = figure.axes[0].xaxis
+    labels = [each for each in axis.get_ticklabels(which="both") if each.get_text()]
+    inside = [b for b in (each.get_window_extent() for each in labels) if 0 < b.x0 < 1000]
+    ends = sorted((box.x0, box.x1) for box in inside)
+    assert len(ends) >= 3
+    assert all(one[1] < two[0] for one, two in zip(ends, ends[1:], strict=False))

@@ -245,6 +245,12 @@ def plot_sizes(sizes: NDArray[np.int64], unit: str, what: str) -> Figure:
     axes.set(ylabel=what, xscale="log" if wide else "linear")
     axes.set_xlabel(unit, parse_math=False)
     axes.locator_params(axis="y" if wide else "both", integer=True)
+    if wide:  # 2, 5, 10, 20, …: what matplotlib writes at every step overlaps
+        from matplotlib.ticker import LogLocator, NullFormatter
+
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,)))
+        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
     open_frame(axes)
     figure.tight_layout()
     return figure

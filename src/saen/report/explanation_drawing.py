@@ -136,7 +136,7 @@ def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Fig
     assert example.graph is not None
     if example.molecule is not None:
         share = np.clip(part.contribution / (scale or abs(part.contribution) or 1.0), -1, 1)
-        share = np.copysign(max(abs(share), 0.15), share)
+        share = np.copysign(max(abs(share), 0.35), share)
         nodes, edges = np.zeros(example.graph.n_nodes), np.zeros(example.graph.n_edges)
         nodes[example.region(part.bottom if part.everywhere is None else part.everywhere)] = share
         edges[(nodes[example.graph.edges()] != 0).all(axis=1)] = share
