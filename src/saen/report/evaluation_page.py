@@ -316,7 +316,7 @@ def _regression_section(predictions: Predictions, names: Sequence[str]) -> _Pred
     around = "" if predictions.radius is None else " Bars: 90 % intervals."
     return _PredictionSection(
         _first_rows(
-            ["target", "root mean squared error", "mean absolute error", "R²"],
+            ["all tests together", "root mean squared error", "mean absolute error", "R²"],
             [
                 (name, each.rmse, each.mae, each.r2)
                 for (name, *_), each in zip(columns, scores, strict=True)
