@@ -228,3 +228,19 @@ def test_a_model_remembers_which_columns_are_labels(tmp_path: Path) -> None:
     assert load(out).reading_ == {"node_label": "kind"}
     said = invoke("predict", out, tmp_path / "edges.csv", "--out", tmp_path / "p.csv").stderr
     assert "'note' not read" in said
+
+
+def test_predict_looks_for_the_keys_of_the_training_in_json_lines(tmp_path: Path) -> None:
+    lines = [
+        {"nodes": 2 + n % 2, "edges": [[0, 1]], "kind": "ab"[n % 2], "code": f"g{n}"}
+        for n in range(20)
+    ]
+    data, model, table = tmp_path / "g.jsonl", tmp_path / "m.saen", tmp_path / "p.csv"
+    data.write_text("\n".join(map(json.dumps, lines)))
+    invoke("train", data, "--target", "kind", "--id", "code", *COUNTS, "--out", model)
+    assert "accuracy 100.0 %" in invoke("predict", model, data, "--out", table).stderr
+    assert table.read_text().splitlines()[1].startswith("g0,a,")
+    bare = [{key: line[key] for key in ("nodes", "edges")} for line in lines]
+    data.write_text("\n".join(map(json.dumps, bare)))
+    assert "accuracy" not in invoke("predict", model, data, "--out", table, "--force").stderr
+    assert table.read_text().splitlines()[1].startswith("0,a,")

@@ -36,6 +36,7 @@ KEYS = ("nodes", "edges", "target", "id", "directed")
 NODE_KEYS = ("id", "label", "attributes")
 EDGE_KEYS = ("source", "target", "label", "attributes")
 
+_CHOSEN = ("target", "id")  # keys that options name, and a model remembers
 _OPTIONAL = ("target", "directed")  # misspelt, they would be missed in silence
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
@@ -72,6 +73,8 @@ def _parts(
     path: Path, options: ReadOptions, bad_graph: BadGraphs, every: int | None
 ) -> Iterator[Graphs]:
     records = Records(bad_graph, path)
+    for option in _CHOSEN:
+        options.usual(option, ())  # which remembers what is named
     line, row, done, since = 1, 0, 0, 0
     have_targets: set[bool] = set()
 
@@ -105,7 +108,8 @@ def _add(
     data: bytes, records: Records, path: Path, first_line: int, first_row: int, options: ReadOptions
 ) -> int:
     """Add the graphs of some lines, all at once or else one by one; how many lines have one."""
-    usual = options.target is None and options.id is None and not options.all_columns
+    chosen = any(getattr(options, key) or key in options.like for key in _CHOSEN)
+    usual = not chosen and not options.all_columns
     block = read_block(data, path, first_line, first_row) if usual else None
     if block is not None:
         with suppress(FileError):  # below, the error names the graph
@@ -178,7 +182,8 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     if "parts" in document or [*document] == ["levels"]:
         raise InputError("nested data, not a graph: use a decomposition such as nested")
     partial = options.partial_targets
-    target, own_id, rest = example_keys(document, options.target, options.id, partial=partial)
+    keys = (_key(document, option, options) for option in _CHOSEN)
+    target, own_id, rest = example_keys(document, *keys, partial=partial)
     for key in ("nodes", "edges"):
         if key not in document:
             raise InputError(f"no {key!r}: {_how_to_give(document)}")
@@ -194,6 +199,13 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     if options.all_columns:
         extra = all_keys(document, options.id, known)
     return target, own_id, extra
+
+
+def _key(document: dict[str, Any], option: str, options: ReadOptions) -> str | None:
+    """The key that an option names, else that of a model's data where the graph has it."""
+    given: str | None = getattr(options, option)
+    before = options.like.get(option, "") if given is None else ""
+    return before if {*split_names(before)} & {*document} else given
 
 
 def _how_to_give(document: dict[str, Any]) -> str:
