@@ -602,7 +602,9 @@ def test_scores_on_the_training_graphs_are_marked(tmp_path: Path) -> None:
     invoke("train", "threads", "--preset", "counts", "--out", model)
     done = invoke("predict", model, "threads", "--out", out)
     assert "on 300 graphs with targets (the training graphs: not an estimate)" in done.stderr
-    lines = [json.dumps({"nodes": 2 + n % 3, "edges": [[0, 1]], "target": n % 3}) for n in range(40)]
+    lines = [
+        json.dumps({"nodes": 2 + n % 3, "edges": [[0, 1]], "target": n % 3}) for n in range(40)
+    ]
     mine = tmp_path / "mine.jsonl"  # one has no target, and they are read in several parts
     mine.write_text("\n".join([*lines, '{"nodes": 2, "edges": []}']))
     own = tmp_path / "mine.saen"

@@ -93,8 +93,13 @@ def test_train_says_where_a_gpu_is_of_no_use(data, tmp_path, monkeypatch):
 def test_training_page_of_a_blend_shows_the_curves_of_its_networks(data, tmp_path, monkeypatch):
     page = tmp_path / "page.html"
     only(monkeypatch, saen.SAENClassifier(epochs=6, n_models=2, radii=(0, 1), inner_folds=5))
-    invoke("train", data, "--out", tmp_path / "model.saen", "--report", page)
+    done = invoke("train", data, "--out", tmp_path / "model.saen", "--report", page)
     assert "cross entropy of 10 networks over 6 epochs" in page.read_text()
+    header, row = done.stdout.partition("candidate")[2].splitlines()[:2]
+    assert header.split() == ["CV", "accuracy", "weight"]
+    assert f"<td>{' '.join(row.split()[-4:-2])}</td>" in page.read_text().replace(
+        ' class="text"', ""
+    )
 
 
 def test_train_refuses_options_that_the_preset_does_not_have(tmp_path):

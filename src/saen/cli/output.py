@@ -158,10 +158,11 @@ def print_levels(levels: list[dict[str, Any]]) -> None:
 
 def print_tried(tried: list[dict[str, Any]], metric: Metric) -> None:
     """The candidates of a blend, if any, by weight, with a cross-validated metric."""
+    from saen.report.summaries import candidate_rows
+
     out = table("candidate", f"CV {metric.title}", "weight")
-    for each in sorted(tried, key=lambda each: -each["weight"]):
-        score = "–" if each["score"] is None else metric.show(each["score"]) + metric.unit
-        out.add_row(each["candidate"], score, f"{100 * each['weight']:.0f} %")
+    for row in candidate_rows(tried, metric):
+        out.add_row(*row)
     if tried:
         console().print(out)
 

@@ -120,7 +120,9 @@ def _model(header: Header) -> dict[str, Any]:
         model = _contents(unpack_fitted(document["model"], container.read(header.path)[2]))
     except UnknownDecompositionError as error:  # a class of the user's own, not imported here
         model = {"decomposition": str(error)}
-    about = {key: value for key, value in document["about"].items() if key not in ("checksum", "file")}
+    about = {
+        key: value for key, value in document["about"].items() if key not in ("checksum", "file")
+    }
     kept = {key: document[key] for key in ("tried", "reading") if document[key]}
     settings = {"settings": document["parameters"]}
     return {"estimator": document["estimator"], **about, **model, **kept, **settings}

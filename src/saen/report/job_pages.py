@@ -16,12 +16,13 @@ from saen.jobs.store import digest, versions
 from saen.jobs.train import Estimate, FitReport
 from saen.learning.decomposing import Decompositions
 from saen.learning.evaluation import Evaluation
-from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS
+from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
 from saen.learning.parameters import settings_of
 from saen.report.evaluation_page import Predictions, Report, write_report
 from saen.report.figures import evenly_spaced
 from saen.report.page import Table
 from saen.report.summaries import (
+    candidate_rows,
     describe_ceiling,
     describe_decomposition,
     describe_estimate,
@@ -75,7 +76,7 @@ def write_training_report(path: Path, report: FitReport, command: str) -> None:
         versions=versions(),
         headline=headline,
         target=_target(report.data, job.reading.target),
-        tried=_tried(model.tried_, report.inner_metric.title),
+        tried=_tried(model.tried_, report.inner_metric),
         telling=explain_dataset(model, _some(report.data), n_parts=MAX_TELLING),
         explain=lambda index: explain(model, report.data, index),
         explain_command=shlex.join(["saen", "explain", str(report.path), job.data, "--graph"]),
@@ -98,15 +99,11 @@ def _target(data: Any, named: str | None) -> str | Sequence[str]:
     return data.target_names or named or "target"
 
 
-def _tried(tried: Sequence[Mapping[str, Any]], metric: str) -> Table | None:
+def _tried(tried: Sequence[Mapping[str, Any]], metric: Metric) -> Table | None:
     """The candidates of a blend, the largest weight first."""
     if not any("candidate" in each for each in tried):
         return None
-    rows = [
-        (each["candidate"], each["score"], f"{100 * each['weight']:.0f} %")
-        for each in sorted(tried, key=lambda each: -each["weight"])
-    ]
-    return Table(["candidate", f"{metric} on inner folds", "weight"], rows)
+    return Table(["candidate", f"CV {metric.title}", "weight"], candidate_rows(tried, metric))
 
 
 def _tested(evaluation: Evaluation) -> str:
@@ -155,7 +152,7 @@ def write_evaluation_report(
         versions=document["versions"],
         headline=_headline(evaluation, "on test examples"),
         target=_target(report.data, target),
-        tried=_tried(evaluation.tried, evaluation.find_metric().title),
+        tried=_tried(evaluation.tried, evaluation.find_metric()),
     )
     write_report(path, page)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from saen._util.strings import plural, some_of
@@ -111,6 +111,20 @@ def _targets(scores: dict[str, Any]) -> str:
     title = "ROC-AUC" if name == "roc_auc" else "mean absolute error"
     values = {target: each[name] for target, each in scores["targets"].items()}
     return _per_target(title, values, percent=name == "roc_auc")
+
+
+def candidate_rows(
+    tried: Sequence[Mapping[str, Any]], metric: Metric
+) -> list[tuple[str, str, str]]:
+    """Name, cross-validated score and weight of each candidate, the largest weight first."""
+    return [
+        (
+            each["candidate"],
+            "–" if each["score"] is None else metric.show(each["score"]) + metric.unit,
+            f"{100 * each['weight']:.0f} %",
+        )
+        for each in sorted(tried, key=lambda each: -each["weight"])
+    ]
 
 
 def describe_estimate(estimate: Estimate) -> dict[str, str]:
