@@ -311,10 +311,14 @@ def runs_of(name: str) -> dict[str, dict[int, dict[str, Any]]]:
 
 
 def results() -> dict[str, Any]:
-    """All scores that there are, differences of the default to every peer, and mean ranks."""
-    document: dict[str, Any] = {}
+    """All scores that there are, differences of the default to every peer, and mean ranks.
+
+    Models of which there are no runs keep what was written of them.
+    """
+    file, document = OUT / "molecules.json", dict[str, Any]()
+    before = json.loads(file.read_text(encoding="utf-8"))["sets"] if file.exists() else {}
     for name in SETS:
-        runs, rows = runs_of(name), dict[str, Any]()
+        runs, rows = runs_of(name), before.get(name, {})
         default = runs.get("default", {})
         for model, own in runs.items():
             pairs = [(default[k], own[k]) for k in own if k in default]
@@ -327,7 +331,7 @@ def results() -> dict[str, Any]:
                 "date": max(each["date"] for each in own.values()),
             }
         if rows:
-            document[name] = rows
+            document[name] = {each: rows[each] for each in (*MODELS, CHEMPROP) if each in rows}
     ranks, n = mean_ranks(document)
     return {"sets": document, "mean_rank": ranks, "splits_ranked": n}
 

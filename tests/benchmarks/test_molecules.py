@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -39,3 +42,20 @@ def test_paired_intervals_hold_the_difference(monkeypatch: pytest.MonkeyPatch) -
     run = {**own, "radius": [1.0] * 100, "similar": rng.random(100).tolist()}
     assert molecules.coverage([run])[:2] == [1.0, 1.0]  # type: ignore[index]
     assert molecules.coverage([own]) is None
+
+
+def test_results_keep_models_of_which_there_are_no_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(molecules, "RUNS", tmp_path)
+    monkeypatch.setattr(molecules, "OUT", tmp_path)
+    monkeypatch.setattr(molecules, "RECORDED", tmp_path / "chemprop.json")
+    known = {"scores": [0.5] * 3, "coverage": None}
+    before = {"sets": {"bace": {molecules.CHEMPROP: known, "default": known}}}
+    (tmp_path / "molecules.json").write_text(json.dumps(before))
+    run = {"truth": [0, 1, 1], "predicted": [0.1, 0.2, 0.3], "cpu_seconds": 1.0}
+    run |= {"versions": {}, "date": "2026-11-19"}
+    molecules.run_file("bace", 0, "counts").write_text(json.dumps(run))
+    rows = molecules.results()["sets"]["bace"]
+    assert list(rows) == ["default", "counts", molecules.CHEMPROP]
+    assert (rows["default"], rows["counts"]["scores"]) == (known, [1.0, None, None])
