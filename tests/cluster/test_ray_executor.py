@@ -17,7 +17,7 @@ from saen import Graphs
 from saen._util.atomic import temporary_folder
 from saen._util.executor import Executor
 from saen.cluster.executors import SerialExecutor, open_executor
-from saen.errors import InputError, WorkerError
+from saen.errors import FileError, InputError, WorkerError
 from tests.cluster import tasks
 from tests.cluster.faulty import Killing, Losing
 from tests.cluster.jobs import run_jobs, write_input
@@ -67,6 +67,21 @@ def test_errors_of_ray_tasks_arrive_as_they_are(executor: Executor, tmp_path: Pa
     executor.submit("broken", tasks.fail, 0)
     with pytest.raises(ZeroDivisionError):
         list(executor.completed())
+
+
+def test_results_that_arrive_after_an_error_do_no_harm(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray aborts the process if a task is cancelled whose result arrives at that moment."""
+    monkeypatch.setattr("ray.cancel", None)
+    for number in range(20):
+        executor.submit("wrong", tasks.refuse_file, Path("a"))
+        for delay in range(6):
+            executor.submit(f"task {delay}", time.sleep, 0.004 * delay)
+        with pytest.raises(FileError):
+            list(executor.completed())
+        executor.submit("next", tasks.double, number)
+        assert list(executor.completed()) == [("next", 2 * number)]
 
 
 def test_a_ray_task_that_always_dies_is_given_up(executor: Executor) -> None:
@@ -138,6 +153,8 @@ def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_
                 "with open_executor('ray:1') as executor:\n"
                 "    executor.submit('task', max, 3, 4)\n"
                 "    print(list(executor.completed()))\n"
+                "    status = Path('/proc/self/status').read_text()\n"
+                "    print(int(status.split('SigCgt:')[1].split()[0], 16) >> 4 & 1)\n"
                 "    own = [f'pid={pid},' for pid in processes(Path.home())]\n"
                 "    shown = subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True)\n"
                 "    for line in shown.stdout.splitlines():\n"
@@ -147,8 +164,9 @@ def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_
                 shown, warned = other.communicate()
             assert other.returncode == 0
             assert warned == ""
-            first, *sockets = shown.splitlines()
+            first, trapped, *sockets = shown.splitlines()
             assert first == "[('task', 4)]"
+            assert trapped == "0"  # Ray's handlers, which abort on SIGTERM, include SIGTRAP
             rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
             assert rays
             assert all("127.0.0.1" in line.split()[3] for line in rays)

@@ -85,7 +85,7 @@ class RayExecutor:
                     "runs out; use more and smaller shards (saen convert --shards)"
                 )
             except ray.exceptions.RayTaskError as failed:
-                self._drop()
+                self._running.clear()
                 raise failed.as_instanceof_cause() from None
             except ray.exceptions.RayError as failed:
                 error = WorkerError(f"{task.name}: Ray failed ({_first_line(failed)})")
@@ -100,17 +100,19 @@ class RayExecutor:
                         "under this path"
                     )
             if error is not None:
-                self._drop()
+                self._running.clear()
                 raise error
             yield task.name, result
 
     def close(self) -> None:
-        """Drop what still runs, and leave the cluster as it was found."""
-        if self._ray.is_initialized():
-            self._drop()
-            if self._owned:
-                with _own_sigterm():
-                    self._ray.shutdown()
+        """Leave the cluster as it was found; what still runs ends with the connection.
+
+        Nothing is cancelled: a result that arrives at that moment makes Ray abort the process. On a
+        connection that was there before, tasks that have been submitted run to their end.
+        """
+        if self._owned and self._ray.is_initialized():
+            with _own_sigterm():
+                self._ray.shutdown()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -159,7 +161,7 @@ class RayExecutor:
             if self._has_workers():
                 start, said = monotonic(), False
             elif monotonic() - start >= self._timeout:
-                self._drop()
+                self._running.clear()
                 raise WorkerError(
                     f"still 0 CPUs in the cluster after {self._timeout:g} seconds: start workers, "
                     "or wait longer with timeout=…"
@@ -183,14 +185,9 @@ class RayExecutor:
         if node not in self._refused:
             self._refused[node] = reason
             if not self._has_workers():
-                self._drop()
+                self._running.clear()
                 raise WorkerError(f"{reason}: install the same versions on all machines")
             warnings.warn(f"{reason}: this machine gets no tasks", stacklevel=2)
-
-    def _drop(self) -> None:
-        for reference in self._running:
-            self._ray.cancel(reference, force=True)
-        self._running.clear()
 
 
 def _compared_first() -> Callable[..., Any]:
@@ -267,6 +264,7 @@ def _import_ray(*, start: bool) -> Any:
     # Ray reads all of these when it is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to its makers
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # stack traces on SIGTERM
     if start and "ray" not in sys.modules:
         # The services of a cluster that is started here listen on the loopback interface only, and
         # the token that protects them is not written to the home folder.
