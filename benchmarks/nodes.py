@@ -170,9 +170,10 @@ def stage(nodes: Nodes, name: str, *arguments: object, kill: bool = False) -> di
     start = perf_counter()
     command = nodes.command(1, *SAEN, *map(str, arguments), stdout=-3, stderr=-1)
     if kill:
-        place = Path(str(arguments[-1]))
-        parts = place if "--partitions" in arguments else place.with_name(f"{place.name}.parts")
-        pattern = "level-1-*" if name.startswith("merge") else "*.saen"
+        out = Path(str(arguments[-1]))
+        beside = f".{out.name}.run" if name == "train" else f"{out.name}.parts"
+        parts = out if "--partitions" in arguments else out.with_name(beside)
+        pattern = {"merge": "level-1-*", "train": "*"}.get(name, "*.saen")
         while command.poll() is None and len([*parts.glob(pattern)]) < 1 + 3 * ("comp" in name):
             sleep(0.02)
         busy = command.poll() is None
@@ -255,7 +256,8 @@ def faults(folder: Path) -> list[dict[str, Any]]:
         join(shards, folder / "one", folder / "all.saen")
         model = folder / "model.saen"
         fit = ("train", folder / "all.saen", "--preset", "network", "--epochs", 2, "--out", model)
-        rows.append(stage(nodes, "train", *fit))
+        rows.append(stage(nodes, "train", *fit, kill=True))
+        nodes.start(2)
         predict = ("predict", model, shards, *cluster, "--out")
         rows.append(stage(nodes, "predict", *predict, folder / "three.csv"))
         rows.append(stage(nodes, "predict", *predict, folder / "killed.csv", kill=True))
@@ -306,7 +308,7 @@ def markdown(document: Mapping[str, Any]) -> str:
             "processes of a node have for themselves, Ray's own included. `compress` and `merge` "
             f"are `saen compress --partitions {RANGES}`, which lost its second node while shards "
             "were compressed, or merged; all files are the same byte for byte as those of one "
-            "node. Training runs in the command alone.\n",
+            "node. Training runs in the command alone, and loses nothing with a node.\n",
             f"{busy} From one node to two, compressing was {one / two:.2f} times as fast; starting "
             "and ending a command on Ray takes some seconds of both.\n",
             f"In proportion, a billion such graphs are {one * times / 3600:,.0f} core hours, "
@@ -321,8 +323,8 @@ def markdown(document: Mapping[str, Any]) -> str:
 def main() -> None:
     """Measure in a namespace of its own and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nodes", description=__doc__)
-    parser.add_argument("--graphs", type=int, default=100_000)
-    parser.add_argument("--shards", type=int, default=96)
+    parser.add_argument("--graphs", type=int, default=1_000_000)
+    parser.add_argument("--shards", type=int, default=480)
     parser.add_argument("--folder", type=Path, required=True, help="for shards and results")
     parser.add_argument("part", choices=("write", "speed", "faults"), help="one after the other")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/results")
