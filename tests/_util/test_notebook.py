@@ -2,6 +2,7 @@
 
 import re
 import sys
+from html import escape
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -91,10 +92,14 @@ def test_evaluations_explanations_and_estimators_show_what_they_are():
     assert header == ["metric", "mean", "95 % interval"]
     assert accuracy[:2] == ["accuracy", f"{evaluation.summary()['mean']:.4g}"]
     explanation = saen.explain(model, threads, 2)
-    shown = cells(explanation._repr_html_())
-    assert [row[0] for row in shown[1:]] == [
-        f"{part.contribution:.4g}" for part in explanation.parts
-    ]
+    dataset = saen.explain_dataset(model, threads)
+    for each, numbers in (
+        (explanation, [part.contribution for part in explanation.parts]),
+        (dataset, [part.mean for part in dataset.parts]),
+    ):
+        html = each._repr_html_()
+        assert [row[0] for row in cells(html)[1:]] == [f"{number:+.4f}" for number in numbers]
+        assert escape(each.sentence) in html
     assert "PartCountsClassifier" in model._repr_html_()
 
 

@@ -64,3 +64,11 @@ def test_a_data_frame_is_not_a_list_of_graphs() -> None:
     with pytest.raises(InputError, match="X is a table: pass its column of graphs"):
         as_data(table)
     assert len(as_data(table["graph"])) == 2
+
+
+def test_a_single_graph_or_molecule_is_no_list() -> None:
+    with pytest.raises(InputError, match=r"X is a single DiGraph: pass a list, \[X\]"):
+        as_data(nx.DiGraph([(0, 1)]))
+    chem = pytest.importorskip("rdkit.Chem")
+    with pytest.raises(InputError, match="X is a single Mol: pass"):
+        as_data(chem.MolFromSmiles("CCO"))

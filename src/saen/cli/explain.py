@@ -16,9 +16,7 @@ from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from saen.explanations.dataset import DatasetExplanation
-    from saen.explanations.describe import Part
     from saen.explanations.explanation import Explanation
-    from saen.learning.models.base import FeatureContribution
 
 
 @options.reads_data
@@ -101,29 +99,13 @@ def _print(explanation: Explanation | DatasetExplanation, name: str) -> None:
     from saen.explanations.explanation import Explanation
     from saen.report.explanation_page import explanation_title
 
-    columns: dict[str, list[str]] = {}
     if isinstance(explanation, Explanation):
         _print_one(explanation, explanation_title(explanation, name))
-        parts, features = explanation.parts, explanation.features[: explanation.n_parts]
-        both: list[Part | FeatureContribution] = [*parts, *features]
-        columns["contribution"] = [f"{one.contribution:+.4f}" for one in both]
-        columns["times"] = [*(f"×{one.count}" for one in parts), *([""] * len(features))]
-        places = [explanation.decomposed.place(one) for one in parts]
-        columns[explanation.decomposed.place_noun(parts)] = places + [""] * len(features)
-        columns["evidence"] = [explanation.evidence(one.contribution) for one in both]
-        columns["part"] = [one.name for one in parts]
-        columns["part"] += [each.in_words for each in features]
     else:
         heading(explanation_title(explanation, name))
         print_line(explanation.sentence)
         print_line(f"contributions to the {explanation.quantity}, per occurrence")
-        unique = explanation.parts
-        columns["contribution"] = [f"{each.mean:+.4f}" for each in unique]
-        columns["contrast"] = [f"{each.contrast:.4f}" for each in unique]
-        columns["times"] = [f"{each.occurrences:,}" for each in unique]
-        columns[f"{explanation.noun}s"] = [f"{each.examples:,}" for each in unique]
-        columns["evidence for"] = [each.towards for each in unique]
-        columns["part"] = [each.part.name for each in unique]
+    columns = explanation.table()
     listed = table(*list(columns)[:-2])
     for header in list(columns)[-2:]:
         listed.add_column(header, justify="left")

@@ -13,6 +13,7 @@ import numpy as np
 
 from saen._util.arrays import Array, Floats, Ints, frozen
 from saen._util.executor import Executor
+from saen._util.notebook import html_table
 from saen._util.strings import plural
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
@@ -141,6 +142,21 @@ class DatasetExplanation:
                 for each in self.parts
             ],
         }
+
+    def table(self) -> dict[str, list[str]]:
+        """Columns about the strongest unique parts, as text."""
+        return {
+            "contribution": [f"{each.mean:+.4f}" for each in self.parts],
+            "contrast": [f"{each.contrast:.4f}" for each in self.parts],
+            "times": [f"{each.occurrences:,}" for each in self.parts],
+            f"{self.noun}s": [f"{each.examples:,}" for each in self.parts],
+            "evidence for": [each.towards for each in self.parts],
+            "part": [each.part.name for each in self.parts],
+        }
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: what was found, and the strongest unique parts."""
+        return html_table(f"{self.sentence} (Contributions to the {self.quantity})", self.table())
 
     def __repr__(self) -> str:
         return (

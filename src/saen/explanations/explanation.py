@@ -208,6 +208,20 @@ class Explanation:
             raise InputError(f"parts lie on levels 0 … {depth - 1}, not {level}")
         return self.decomposed.strongest_parts(number, self.contributions[number], n_parts)
 
+    def table(self) -> dict[str, list[str]]:
+        """Columns about the strongest parts and numbers about the whole example, as text."""
+        parts, features = self.parts, self.features[: self.n_parts]
+        both: list[Part | FeatureContribution] = [*parts, *features]
+        empty = [""] * len(features)
+        places = [self.decomposed.place(one) for one in parts]
+        return {
+            "contribution": [f"{one.contribution:+.4f}" for one in both],
+            "times": [*(f"×{one.count}" for one in parts), *empty],
+            self.decomposed.place_noun(parts): places + empty,
+            "evidence": [self.evidence(one.contribution) for one in both],
+            "part": [one.name for one in parts] + [each.in_words for each in features],
+        }
+
     def to_json(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
         hierarchy = self.decomposed.hierarchy
@@ -264,18 +278,9 @@ class Explanation:
         }
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the strongest parts, and what they are evidence for."""
-        caption = (
-            f"{self.id}: predicted {self.predicted}; {self.quantity} {self.output:.3f}, "
-            f"{self.baseline:.3f} for {self.reference}"
-        )
-        columns: dict[str, list[Any]] = {
-            "contribution": [part.contribution for part in self.parts],
-            "times": [part.count for part in self.parts],
-            "evidence": [self.evidence(part.contribution) for part in self.parts],
-            "part": [part.what for part in self.parts],
-        }
-        return html_table(caption, columns)
+        """What notebooks show: what was found, and the strongest parts."""
+        caption = f"{self.id}: {self.sentence} ({self.quantity} {self.output:.3f})"
+        return html_table(caption, self.table())
 
     def __repr__(self) -> str:
         return (

@@ -39,6 +39,8 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
         from saen.io.libraries.rdkit import from_rdkit
 
         return from_rdkit(items)
+    if hasattr(X, "adjacency") or hasattr(X, "GetAtoms"):
+        raise InputError(f"X is a single {type(X).__name__}: pass a list, [X]")
     if hasattr(X, "columns"):
         raise InputError("X is a table: pass its column of graphs, or for SMILES saen.from_smiles")
     if isinstance(first, str) and not isinstance(X, str):
