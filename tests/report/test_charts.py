@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,4 +66,4 @@ def test_plot_sizes_writes_numbers_that_do_not_overlap(low: int, high: int) -> N
     inside = [b for b in (each.get_window_extent() for each in labels) if 0 < b.x0 < 1000]
     ends = sorted((box.x0, box.x1) for box in inside)
     assert len(ends) >= 3
-    assert all(one[1] < two[0] for one, two in zip(ends, ends[1:], strict=False))
+    assert all(one[1] < two[0] for one, two in pairwise(ends))

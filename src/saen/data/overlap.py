@@ -36,8 +36,8 @@ for threads and long threads, at most 0.5 % for graphs made of random cliques an
 ten possible edges. Labels in wide bins are worse: `log-degree:4` has up to 5 % of long threads.
 Graphs whose nodes are nearly all alike are not told apart: one or two numbers decide such a graph,
 and each of its nodes repeats them, as the nodes of a large clique do that two graphs share. So of
-graphs with 95 and 98 % of all edges up to 10 and 36 % were taken for overlapping, of regular ones of
-any degree up to 68 %, of complete ones 67 %, and of complete bipartite ones 78 %.
+graphs with 95 and 98 % of all edges up to 10 and 36 % were taken for overlapping, of regular ones
+of any degree up to 68 %, of complete ones 67 %, and of complete bipartite ones 78 %.
 
 The evidence of all pairs is a product of sparse matrices over items that few examples have, made
 and thresholded in blocks: there is no n × n matrix. A pass over the entries takes longer than that
