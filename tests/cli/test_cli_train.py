@@ -564,3 +564,7 @@ def test_duplicates_are_those_of_the_data_whatever_the_model_sees(tmp_path: Path
     assert 0 < shares[0]["share"] == shares[1]["share"] == shares[2]["share"] < 1
     assert shares[1]["look_identical"] == 1.0
     assert " (100.0 % look so to the model)" in invoke(*evaluate, *views[1]).stdout
+    different = Graphs.from_edge_lists([[(0, 1)]] * 40, node_labels=np.arange(80).astype(str))
+    train = ("train", saved(different, [0, 1] * 20, tmp_path), "--preset", "counts")
+    told = invoke(*train, "--hold-out", 0.5, "-o", tmp_path / "d.saen", "--node-labels", "degree")
+    assert "duplicates  to the model, 20 of these graphs look like training graphs\n" in told.stdout

@@ -18,7 +18,7 @@ from saen.errors import MissingExtraError
 from saen.io.writing import write_data
 from saen.report import explorer_data
 from saen.report.explorer import check_bokeh
-from tests.cli.commandline import fails, run
+from tests.cli.commandline import fails, invoke, run
 from tests.report.hostile import TAG, hostile_dataset
 from tests.report.html_reader import read_html
 
@@ -168,7 +168,8 @@ def test_explore_colours_the_records_that_splits_mean_though_one_is_skipped(fold
     lines.write_text("".join([*good[:2], '{"nodes": 1}\n', *good[2:]]))
     (tmp_path / "split.json").write_text('{"train": [0, 1, 2, 3], "test": [5, 8]}')
     options = ("--splits", tmp_path / "split.json", "--skip-bad", "--out", tmp_path / "page.html")
-    run("explore", folder / "model.saen", lines, *options)
+    told = invoke("explore", folder / "model.saen", lines, *options)
+    assert re.match(r"8 graphs, \d+ of \d+ unique [a-z ]+\nsaved ", told.stdout)
     columns = page_data(tmp_path / "page.html")["columns"]
     assert [column == "0" for column in columns["fold"]] == [i in (4, 7) for i in range(8)]
 

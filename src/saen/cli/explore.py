@@ -80,5 +80,5 @@ def command(
     if json:
         print_json({"out": str(out), **exploration.to_json()})
         return
-    print_line(repr(exploration))
+    print_line(exploration.description)
     print_line(f"saved      {out}")

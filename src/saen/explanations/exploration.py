@@ -134,9 +134,14 @@ class Exploration:
         }
 
     def __repr__(self) -> str:
+        return f"Exploration({self.description})"
+
+    @property
+    def description(self) -> str:
+        """How many examples and parts it lists."""
         return (
-            f"Exploration({len(self.ids):,} {self.noun}s, {len(self.parts.what):,} of "
-            f"{self.n_unique_parts:,} unique {self.part_name})"
+            f"{len(self.ids):,} {self.noun}s, {len(self.parts.what):,} of "
+            f"{self.n_unique_parts:,} unique {self.part_name}"
         )
 
 

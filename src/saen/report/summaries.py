@@ -152,11 +152,13 @@ def describe_estimate(estimate: Estimate) -> dict[str, str]:
     if "targets" in scores:
         lines["targets"] = _targets(scores)
     same, alike = document["duplicates"], document["look_identical"]
-    if same or alike:
+    if same:
         be = "is" if same == 1 else "are"
         lines["duplicates"] = f"{same:,} of these {takes} {be} identical to training {takes}"
-    if alike > same:
+    if alike > same > 0:
         lines["duplicates"] += f"; {alike:,} look identical to the model"
+    elif alike > same:
+        lines["duplicates"] = f"to the model, {alike:,} of these {takes} look like training {takes}"
     return lines
 
 
