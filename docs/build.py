@@ -16,12 +16,14 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
+from packaging.requirements import Requirement
 
 from saen._util.strings import human_bytes, plural
 from saen.cli import app
@@ -87,6 +89,7 @@ def main() -> None:
         else:
             print("no datasets (set SAEN_DATA): figures and sizes are unchanged")
         take_screenshots()
+        replace_table(DOCS / "install.md", "extras", extras_table())
     (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
     (DOCS / "reliability.md").write_text(reliability_page(), encoding="utf-8")
     measured = results("sizes_and_runtimes")
@@ -244,6 +247,58 @@ def _cell(value: Any) -> str:
         return f"{value:,}"
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return " ".join(words.replace("|", "\\|").split())
+
+
+# -- sizes of installations --------------------------------------------------------------------
+
+
+EXTRAS = {
+    "plots": "figures, reports and explanations as pages",
+    "explore": "[the interactive page](explore.md)",
+    "chem": "SMILES, SDF, [molecules](chemistry.md)",
+    "text": "CoNLL-U, [documents](documents.md)",
+    "parquet": "Parquet tables",
+    "cloud": "[object stores](cluster.md#object-stores)",
+    "pyg": "PyTorch Geometric `Data`",
+    "serve": "[predictions over HTTP](serving.md)",
+    "ray": "[clusters](cluster.md)",
+}
+
+
+def extras_table() -> str:
+    """What each extra adds to an installation without any, as it is installed here."""
+    base = _installed("saen", "")
+    lines = ["| extra | for | installs | adds |", "|---|---|---|---:|"]
+    for extra, purpose in EXTRAS.items():
+        own = [each for each in _required("saen", extra) if each not in base]
+        added = _installed("saen", extra) - base
+        size = human_bytes(sum(map(_size, added)))
+        lines.append(f"| `{extra}` | {purpose} | {', '.join(own)} | {size} |")
+    total = sum(map(_size, base - {"torch"}))
+    torch = f"PyTorch's CPU-only build {human_bytes(_size('torch'))}"
+    return "\n".join([*lines, "", f"Without extras: {human_bytes(total)}, and {torch}."])
+
+
+def _required(name: str, extra: str) -> list[str]:
+    """Installed distributions that one requires, with an extra or without."""
+    wanted = map(Requirement, metadata.requires(name) or [])
+    chosen = [r for r in wanted if r.marker is None or r.marker.evaluate({"extra": extra})]
+    names = [re.sub("[-_.]+", "-", each.name).lower() for each in chosen]
+    return [each for each in names if any(metadata.distributions(name=each))]
+
+
+def _installed(name: str, extra: str) -> set[str]:
+    """All that one distribution needs."""
+    found, new = set[str](), _required(name, extra)
+    while new:
+        found.update(new)
+        new = [each for one in new for each in _required(one, "") if each not in found]
+    return found
+
+
+def _size(name: str) -> int:
+    files = metadata.files(name) or []
+    return sum(each.size or 0 for each in files)
 
 
 # -- figures and measurements ------------------------------------------------------------------

@@ -62,14 +62,17 @@ DecompositionName = Annotated[
         show_default="by the kind of data, ego for graphs",
     ),
 ]
+NODE_LABELS = (
+    "Node labels: node, degree, core, triangles (or log-degree:b and so on), rings, hub, element, "
+    "attributes, attribute-bins:b, or several separated by commas."
+)
 Radii = Annotated[
     str | None, typer.Option(help="Radii of ego graphs, such as 0,1.", show_default="the paper's")
 ]
 NodeLabels = Annotated[
     str | None,
     typer.Option(
-        help="Node labels: node, degree, log-degree:b, rings, hub, attributes, attribute-bins:b, "
-        "or several separated by commas.",
+        help=NODE_LABELS,
         show_default="the paper's, else node labels, else the degree",
     ),
 ]
@@ -87,8 +90,7 @@ OtherDecomposition = Annotated[
 OtherNodeLabels = Annotated[
     str | None,
     typer.Option(
-        help="Node labels: node, degree, log-degree:b, rings, hub, attributes, attribute-bins:b, "
-        "or several separated by commas.",
+        help=NODE_LABELS,
         show_default="the preset's",
     ),
 ]

@@ -867,7 +867,7 @@ class BlendEstimator(Estimator):
         StrOptions({"auto"}),
         doc="Inner folds of the training examples to compare candidates on. 1 is a single split "
         "with a tenth held out (at most 10,000 examples). `auto`: 5 below 500 examples, 3 below "
-        "8,000, else 1.",
+        "8,000 (or with groups, several targets or a rare class), else 1.",
     )
     metric: str | None = parameter(
         None,
