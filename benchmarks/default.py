@@ -126,9 +126,9 @@ def page(results: Path) -> str:
             "brackets, where that was measured), the load average of the machine, which other "
             "work shared, and the peak memory of seed 0; CPU seconds also as multiples of those of "
             "preset `counts`, the first candidate alone. Forecast: what the command said before it "
-            "began, of idle cores, if that was more than ten seconds. Sets whose names are "
-            "descriptions are generated (`benchmarks/generated.py`); the score is the one that "
-            "training prints.",
+            "began to train, of that alone and of idle cores, if it was more than ten seconds. "
+            "Sets whose names are descriptions are generated (`benchmarks/generated.py`); the "
+            "score is the one that training prints.",
             "",
             "| dataset | CPU s | × `counts` | wall s | load | MB | forecast | score out of fold |",
             "|---|---:|---:|---:|---:|---:|---:|---:|",
