@@ -24,9 +24,9 @@ def test_stages_that_take_long_have_lines_ever_more_seldom(
     with bar("predicting", 8):
         pass
     time.sleep(0.2)
-    assert lines[0] == "reading graphs, 25 % done after 0 s"
+    assert lines[0] == "reading graphs: 25 % done, 0 s so far"
     assert 2 <= len(lines) - 1 <= 5  # at about 0.05, 0.1, 0.2 and 0.4 seconds
-    assert lines[-1] == "training after 0 s"
+    assert lines[-1] == "training: 0 s so far"
     assert capfd.readouterr() == ("", "")
 
 

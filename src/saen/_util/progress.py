@@ -79,9 +79,9 @@ def _lines(label: str, counted: list[int]) -> Iterator[None]:
         wait = FIRST_LINE
         while not ended.wait(wait):
             done, total = counted
-            share = f", {100 * done / total:.0f} % done" if done and total else ""
+            share = f"{100 * done / total:.0f} % done, " if done and total else ""
             wait = perf_counter() - start
-            write(f"{label}{share} after {wait:,.0f} s")
+            write(f"{label}: {share}{wait:,.0f} s so far")
 
     Thread(target=watch, daemon=True).start()
     try:
