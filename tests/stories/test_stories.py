@@ -285,6 +285,10 @@ def test_an_analyst_of_networks_has_one_answer_from_every_format(folder: Path) -
     assert "has not seen" not in shown.stderr
     assert "with targets (the training graphs: not an estimate)" in shown.stderr
     assert Path("p.csv").read_text() == Path("q.csv").read_text()
-    invoke("evaluate", "gml", *named, *COUNTS, "--repeats", 1, "--folds", 3)
+    names = "no two nodes of a graph have the same labels, as if these were names"
+    assert f"note: {names}" in invoke("validate", "gml", "--target", "kind").stdout
+    few = (*COUNTS, "--repeats", 1, "--folds", 3)
+    assert names in invoke("evaluate", "gml", "--target", "kind", *few).stderr
+    assert names not in invoke("evaluate", "gml", *named, *few).stderr
     sentence = invoke("explain", "m.saen", "graphml", "-g", "firm03").stdout.splitlines()[1]
     assert "Rome" in sentence or "Pisa" in sentence

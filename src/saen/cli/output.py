@@ -26,7 +26,7 @@ _ASCII = str.maketrans(
 )
 
 _ARGUMENT = re.compile(
-    r"(?<![\w.])(?<!\w\()(device|directed|force|format|hold_out|id|largest_fragment|node_labels"
+    r"(?<![\w.])(?<!\w\()(device|directed|force|format|hold_out|id|largest_fragment|node_labels?"
     r'|shards|skip_bad|smiles|target|task|timeout|vectors)=(True|…|[A-Z]+\b|"[\w-]+")'
 )
 _OPTION = re.compile(r"\boption '(\w+)'")

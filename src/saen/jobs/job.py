@@ -21,7 +21,7 @@ from saen.io.parsing.records import skipped_records
 from saen.io.parsing.tables import split_names
 from saen.io.sources.local import catalog_entry
 from saen.jobs.groups import load_groups
-from saen.jobs.notes import molecule_lines, unused_by
+from saen.jobs.notes import molecule_lines, name_lines, unused_by
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.estimators import Estimator
 from saen.learning.parameters import arguments, validate
@@ -152,7 +152,9 @@ class LoadedJob:
             targets = [reading.target, *split_names(reading.target)]
         ids = ["id", "name"] if reading.id is None else [reading.id]
         read = [reading.smiles or SMILES, groups or "", *ids, *targets, *data.target_names]
+        labels = str(self.estimator.get_params().get("node_labels") or "auto")
         return [
+            *name_lines(data, labels),
             *unused_by(self.estimator.learner(), data, read=read),
             *molecule_lines(job.data, data, reading, self.skipped, command=command),
         ]

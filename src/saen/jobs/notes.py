@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Ints, segment_ids
 from saen._util.strings import plural, some_of
 from saen.data.collection import Dataset, known_targets
 from saen.data.graphs import Graphs
@@ -28,6 +28,8 @@ WITH_ROLES = ("ego", "neighbourhoods", "paths")
 """Decompositions of graphs that have the parameter `edges`."""
 MAX_LOOKED_AT = 20_000
 """More molecules are not looked at: it would take longer than reading them."""
+MIN_NAMED = 3
+"""Nodes per graph from which on labels that are all different look like names."""
 MIN_REPEATED = 0.1
 """The share of molecules with a scaffold that others have, from which on that is said."""
 
@@ -151,6 +153,33 @@ def _nodes(graphs: Graphs, decomposition: GraphDecomposition, vectors: str) -> l
             ("attributes", "attributes", vectors, graphs.node_attributes),
         )
         if column is not None and kind not in read
+    ]
+
+
+def name_lines(data: Any, node_labels: str = "auto") -> list[str]:
+    """One line where node labels look like names, if a model reads them.
+
+    >>> pair = Graphs.from_edge_lists([[(0, 1), (1, 2)]] * 2, node_labels=[*"abcdef"])
+    >>> name_lines(pair)[0][:57], name_lines(pair, "degree")
+    ('no two nodes of a graph have the same labels, as if these', [])
+    """
+    if not isinstance(data, Graphs) or data.node_labels is None or len(data) < 2:
+        return []
+    if not {"auto", "node"} & {*node_labels.split(",")}:
+        return []
+    first = int(np.searchsorted(data.node_offsets, MAX_LOOKED_AT, side="right")) - 1
+    some = data[: max(first, 1)]
+    assert some.node_labels is not None
+    columns = [segment_ids(some.node_offsets)]
+    columns += [
+        np.unique(each, return_inverse=True)[1] for each in np.atleast_2d(some.node_labels.T)
+    ]
+    different = len(np.unique(np.stack(columns, axis=1), axis=0))
+    if different < some.n_nodes or some.n_nodes < MIN_NAMED * len(some):
+        return []
+    return [
+        "no two nodes of a graph have the same labels, as if these were names, which tell a model "
+        "nothing (node_label=… reads other columns, --node-labels degree none)"
     ]
 
 

@@ -15,7 +15,7 @@ from saen.errors import FileError, InputError
 from saen.io.formats.molecules import SMILES
 from saen.io.loading import data_kind, load_data
 from saen.io.options import ReadOptions
-from saen.jobs.notes import molecule_lines, stereo_lines, unused_information
+from saen.jobs.notes import molecule_lines, name_lines, stereo_lines, unused_information
 from saen.learning.overlap import overlap
 
 MIN_OVERLAP = 20
@@ -96,7 +96,7 @@ def validate_dataset(source: str, reading: ReadOptions | None = None) -> Validat
     # The preset `best` reads all labels, attributes and directions; others say what they do not.
     unused = unused_information(data, None, read=[reading.smiles or SMILES])
     if isinstance(data, Graphs):
-        unused += stereo_lines(data)
+        unused += [*name_lines(data), *stereo_lines(data)]
         skipped = [each.record for each in problems]
         unused += molecule_lines(source, data, reading, skipped, command="saen evaluate")
     enough = isinstance(data, Graphs) and len(data) >= MIN_OVERLAP
