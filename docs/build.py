@@ -514,6 +514,7 @@ def peers_table() -> str:
                 f"| {human_bytes(row['peak_memory_bytes'])} "
                 f"| {accuracy} |"
             )
+    lines.append(_measured("peers"))
     return "\n".join(lines)
 
 
@@ -534,6 +535,7 @@ def comparisons_table() -> str:
     )
     cells = "; ".join(f"{peer} {each}" for peer, each in zip(peers[1:], others, strict=True))
     lines.append(f"| {README_MOLECULES.upper()}, scaffold splits, ROC-AUC | {ours} | {cells} |")
+    lines.append(_measured("peers", what="Ten folds measured"))
     return "\n".join(lines)
 
 
@@ -562,6 +564,19 @@ def molecules_table() -> str:
             seconds.append(f"{row['cpu_seconds']:.0f}" if whole else "–")
         lines.append(f"| {model} | {' | '.join(cells)} | {', '.join(seconds)} |")
     return "\n".join(lines)
+
+
+def _measured(*names: str, what: str = "Measured") -> str:
+    """When parts of the benchmarks were measured, and with which code."""
+    parts = [results("benchmarks")["parts"][name] for name in names]
+    dates = sorted({part["date"] for part in parts})
+    commits = {part.get("commit") for part in parts}
+    code = (
+        "an older version of the code"
+        if None in commits
+        else f"commit {', '.join(sorted(commits))}"
+    )
+    return f"\n{what} on {' to '.join(dict.fromkeys((dates[0], dates[-1])))} with {code}."
 
 
 def performance_table() -> str:
@@ -620,6 +635,8 @@ def performance_table() -> str:
             f"| {row['dataset']}: latency for one graph; throughput "
             f"| {1e3 * row['latency']:.1f} ms; {row['per_second']:,.0f} graphs per second |"
         )
+    used = ("reproduction", "pipeline", "scale", "compression", "groups", "peers", "evaluations")
+    lines.append(_measured(*used, "prediction"))
     return "\n".join(lines)
 
 
