@@ -148,7 +148,7 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "for a folder, use --format tu or --format graphml" in error
     (tmp_path / "bad.jsonl").write_text("{}\n")
     error = fails("convert", "bad.jsonl", "y.jsonl")
-    hint = f"a graph is a line such as {EXAMPLE}; saen convert --as nested reads any JSON"
+    hint = f"a graph is a line such as {EXAMPLE}; convert with --as nested reads any JSON"
     assert error == f"bad.jsonl, line 1: no 'nodes': {hint}"
     assert not (tmp_path / "y.jsonl").exists()
 

@@ -236,7 +236,7 @@ def test_compress_command_on_a_cluster(
 
 def test_compress_command_says_what_a_cluster_needs(tmp_path: Path, shards: Path) -> None:
     for arguments, words in [
-        (("compress", "threads", "--cluster", "local:2"), "threads FOLDER --shards N"),
+        (("compress", "threads", "--cluster", "local:2"), "convert with --shards N"),
         (("compress", shards, "--cluster", "spark"), "a cluster is serial, local:N"),
         (("compress", shards, "--partitions", "2"), "--out FOLDER"),
         (("compress", shards, "-d", "nested"), "reads nested"),

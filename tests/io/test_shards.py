@@ -118,7 +118,7 @@ def test_parts_with_other_columns_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="--shards N"):
+    with pytest.raises(FileError, match="convert with shards=N"):
         read_shards(tmp_path)
 
 

@@ -26,8 +26,9 @@ _ASCII = str.maketrans(
 )
 
 _ARGUMENT = re.compile(
-    r"(?<![\w.])(?<!\w\()(device|directed|force|format|hold_out|id|largest_fragment|node_labels?"
-    r'|shards|skip_bad|smiles|target|task|timeout|vectors)=(True|…|[A-Z]+\b|"[\w-]+")'
+    r"(?<![\w.])(?<!\w\()(device|directed|force|format|hold_out|id|kind|largest_fragment"
+    r"|node_labels?|shards|skip_bad|smiles|target|task|timeout|vectors)"
+    r'=(True|…|[A-Z]+\b|"[\w-]+")'
 )
 _OPTION = re.compile(r"\boption '(\w+)'")
 MAX_REPORTED_RECORDS = 10
@@ -119,7 +120,7 @@ def in_options(message: str) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1].replace("_", "-"), found[2].strip('"')
-        name = "cluster-timeout" if name == "timeout" else name
+        name = {"kind": "as", "timeout": "cluster-timeout"}.get(name, name)
         return f"--{name}" if value in ("True", "…") else f"--{name} {value}"
 
     named = _OPTION.sub(lambda found: f"option --{found[1].replace('_', '-')}", message)

@@ -100,7 +100,7 @@ def run_task(task: Call) -> tuple[Any, SaenError | None]:
 def out_of_memory(name: str) -> WorkerError:
     """What to say of a task that does not fit the memory of its worker."""
     return WorkerError(
-        f"{name}: not enough memory; use more and smaller shards (saen convert --shards), or "
+        f"{name}: not enough memory; use more and smaller shards (convert with shards=N), or "
         "fewer workers per machine"
     )
 
@@ -209,7 +209,7 @@ class LocalExecutor:
             return None
         return WorkerError(
             f"{task.name}: its worker died {MAX_RETRIES + 1} times, as it does when memory runs "
-            "out; use more and smaller shards (saen convert --shards), or fewer workers"
+            "out; use more and smaller shards (convert with shards=N), or fewer workers"
         )
 
     def _start(self) -> None:

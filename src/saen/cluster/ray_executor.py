@@ -82,7 +82,7 @@ class RayExecutor:
             except ray.exceptions.WorkerCrashedError:
                 error = WorkerError(
                     f"{task.name}: its worker died {MAX_RETRIES + 1} times, as it does when memory "
-                    "runs out; use more and smaller shards (saen convert --shards)"
+                    "runs out; use more and smaller shards (convert with shards=N)"
                 )
             except ray.exceptions.RayTaskError as failed:
                 self._running.clear()

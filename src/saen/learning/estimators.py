@@ -337,8 +337,7 @@ class Estimator(Parameters, BaseEstimator, ABC):
         check_is_fitted(self, "fitted_")
         if self.training_ is None:
             raise InputError(
-                "this model does not know its training graphs: call remember(X) after fit, or use "
-                "saen train --nearest"
+                "this model does not know its training graphs: call remember(X) after fit"
             )
         return self.training_.nearest(self._data(X).selected)
 

@@ -215,7 +215,7 @@ def _how_to_give(document: dict[str, Any]) -> str:
         return 'for molecules, use a table with a column "smiles" (.csv), or a .smi file'
     if "links" in keys:
         return 'with networkx, use node_link_data(graph, edges="edges")'
-    nested = "" if keys & {"nodes", "edges"} else "; saen convert --as nested reads any JSON"
+    nested = "" if keys & {"nodes", "edges"} else '; convert with kind="nested" reads any JSON'
     return f"a graph is a line such as {EXAMPLE}{nested}"
 
 

@@ -242,10 +242,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     """
     path = expand_user(folder)
     if not is_shards(path):
-        raise FileError(
-            f"not a folder of shards: write one with saen convert {path} FOLDER --shards N",
-            path=path,
-        )
+        raise FileError("not a folder of shards: convert with shards=N writes one", path=path)
     document = read_json(path / INDEX, sealed=True)
     try:
         if int(document["version"]) > _VERSION:
