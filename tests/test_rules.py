@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules import broken, layers, main
-
-
-def test_the_tree_keeps_the_rules_of_lint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main() == 0, capsys.readouterr().out
+from tests.rules import broken, layers
 
 
 @pytest.mark.parametrize(

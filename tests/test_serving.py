@@ -229,6 +229,7 @@ def post(port: int, body: bytes, path: str = "/predict") -> tuple[int, bytes]:
     return answer.status, content
 
 
+@pytest.mark.slow
 def test_server_with_200_clients_some_of_them_malformed_stays_right(models: Any) -> None:
     model, _ = models("plain")
     good = json.dumps({"examples": [GRAPH]}).encode()

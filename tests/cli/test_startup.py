@@ -107,9 +107,16 @@ def test_predicting_on_a_cpu_imports_no_torch(tmp_path: Path) -> None:
     assert not modules & (SELDOM | SCORES | {"torch"})
 
 
-def test_evaluating_part_counts_imports_no_torch() -> None:
+@pytest.fixture
+def few(tmp_path: Path) -> str:
+    """A file of a few graphs."""
+    save(generate_threads(30, average_nodes=12, seed=1), tmp_path / "few.saen")
+    return str(tmp_path / "few.saen")
+
+
+def test_evaluating_part_counts_imports_no_torch(few: str) -> None:
     counts = ("--preset", "counts", "--repeats", "1", "--folds", "2")
-    assert "torch" not in command_imports("evaluate", "threads", *counts)
+    assert "torch" not in command_imports("evaluate", few, *counts)
 
 
 def test_training_without_networks_imports_no_torch(tmp_path: Path) -> None:
@@ -122,9 +129,9 @@ def test_training_without_networks_imports_no_torch(tmp_path: Path) -> None:
     assert "torch" not in modules
 
 
-def test_evaluating_networks_imports_nothing_that_only_other_tasks_need() -> None:
+def test_evaluating_networks_imports_nothing_that_only_other_tasks_need(few: str) -> None:
     paper = ("--preset", "paper", "--repeats", "1", "--folds", "2", "--epochs", "1")
-    modules = command_imports("evaluate", "threads", *paper, "--device", "cpu")
+    modules = command_imports("evaluate", few, *paper, "--device", "cpu")
     assert {"saen.network.training", "sklearn.base"} <= modules
     assert not modules & SELDOM
 

@@ -83,6 +83,7 @@ def check_commands(place: str, folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_urls_of_files_are_read_and_written_as_paths_are(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     check_commands((tmp_path / "store").as_uri(), tmp_path / "here")

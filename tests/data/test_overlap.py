@@ -219,9 +219,13 @@ INDEPENDENT = {
     "long threads": lambda n: generate_threads(n, average_nodes=250),
 }
 MAX_FALSE_POSITIVES = 0.01
+FEW = ("trees", "sparse", "one degree", "nearly complete", "molecules", "threads")
+"""Of all kinds; the slow tests have the others."""
 
 
-@pytest.mark.parametrize("kind", INDEPENDENT)
+@pytest.mark.parametrize(
+    "kind", [k if k in FEW else pytest.param(k, marks=pytest.mark.slow) for k in INDEPENDENT]
+)
 def test_overlap_of_independent_graphs_is_chance(kind):
     graphs = INDEPENDENT[kind](400)
     for specification in (DECOMPOSITION, DENSE):

@@ -86,7 +86,7 @@ def test_decompositions_keep_the_laws_on_graphs_of_all_kinds(decomposition):
 
 
 @pytest.mark.parametrize("kind", ["bags", "egos", "neighbourhoods", "pairs", "paths"])
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.data())
 def test_decompositions_keep_the_laws_with_any_settings(kind, data):
     decomposition = data.draw(globals()[kind])

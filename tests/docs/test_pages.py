@@ -21,6 +21,7 @@ SLOW = {
     "README.md",
     "explore.md",
     "reading-results.md",
+    "regression.md",
     "training.md",
     "cluster.md",
     "decompositions.md",

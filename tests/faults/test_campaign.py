@@ -22,6 +22,7 @@ def check(folder: Path, *arguments: str) -> None:
         assert next(iter(report["counts"].values())) > 0
 
 
+@pytest.mark.slow
 def test_faults_of_writes_leave_an_error_message_and_nothing_else(tmp_path: Path) -> None:
     check(tmp_path, "--only", "convert, CSV", "--only", "convert, binary", "--every", "9")
 

@@ -220,8 +220,12 @@ main()
     ("extra", "blocked", "name", "text"),
     [
         ("chem", ["rdkit"], "m.smi", "CC a\n"),
-        ("text", ["conllu", "conllu.parser"], "d.conllu", "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n"),
-        ("parquet", ["pyarrow"], "e.parquet", "PAR1"),
+        pytest.param(
+            *("text", ["conllu", "conllu.parser"]),
+            *("d.conllu", "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n"),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("parquet", ["pyarrow"], "e.parquet", "PAR1", marks=pytest.mark.slow),
     ],
 )
 def test_models_used_without_the_extra_of_their_data_say_which_to_install(

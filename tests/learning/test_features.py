@@ -72,7 +72,7 @@ def test_files_keep_features(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("model", ["linear", "forest"])
 def test_counts_read_features_beside_the_parts(tmp_path: Path, model: str) -> None:
     graphs, y = noisy()
-    regressor = saen.PartCountsRegressor(model=model)
+    regressor = saen.PartCountsRegressor(model=model, inner_folds=2)
     alone = regressor.fit(graphs.with_features([]), y).evaluation_.pooled()["rmse"]  # type: ignore[union-attr]
     regressor.fit(graphs, y)
     assert regressor.evaluation_.pooled()["rmse"] < 0.8 * alone  # type: ignore[union-attr]
@@ -90,7 +90,7 @@ def test_counts_read_features_beside_the_parts(tmp_path: Path, model: str) -> No
 @pytest.mark.parametrize("model", ["linear", "forest"])
 def test_parts_of_a_dataset_with_features_add_up(model: str) -> None:
     graphs, y = noisy()
-    fitted = saen.PartCountsRegressor(model=model).fit(graphs, y)
+    fitted = saen.PartCountsRegressor(model=model, inner_folds=2).fit(graphs, y)
     assert saen.explain_dataset(fitted, graphs).gap < 1e-9
 
 

@@ -90,6 +90,14 @@ CASES = [
 ] + [("blend by a metric", "numbers")]
 
 
+SELDOM = {("blend", "numbers"), ("blend", "several numbers"), ("networks", "several numbers")}
+"""Two of whose kind are among the others: the slow tests have them."""
+
+
+def marked(cases):
+    return [pytest.param(*c, marks=pytest.mark.slow) if c in SELDOM else c for c in cases]
+
+
 def data_for(model):
     if model in ("networks by attributes", "counts by bins"):
         return LABELLED
@@ -140,7 +148,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize(("model", "target"), CASES)
+@pytest.mark.parametrize(("model", "target"), marked(CASES))
 def test_every_fold_equals_fit_on_its_training_examples(model, target):
     (make, arguments), (y, numbers) = MODELS[model], TARGETS[target]
     estimator, graphs = make(numbers, **arguments), data_for(model)
@@ -150,7 +158,7 @@ def test_every_fold_equals_fit_on_its_training_examples(model, target):
     folds = [Fold(train, test, (0, k)) for k, (train, test) in enumerate(splits)]
     together = estimator.learner().fit(Study(Decompositions(graphs), problem), folds)
     exact = any(word in model for word in EXACT)
-    for fold, result in list(zip(folds, together, strict=True))[:: max(n_folds // 3, 1)]:
+    for fold, result in list(zip(folds, together, strict=True))[:: n_folds - 1]:
         train, test = fold.train, fold.test
         alone = make(numbers, **arguments)
         alone.fit(graphs[train], y[train], sample_weight=WEIGHTS[train], groups=GROUPS[train])
@@ -166,7 +174,9 @@ def test_every_fold_equals_fit_on_its_training_examples(model, target):
         assert_same_choices(alone.tried_, result.tried, exact)
 
 
-@pytest.mark.parametrize("model", ["networks", "counts", "blend"])
+@pytest.mark.parametrize(
+    "model", ["networks", "counts", pytest.param("blend", marks=pytest.mark.slow)]
+)
 def test_cross_validation_predicts_what_fit_does(model):
     make, arguments = MODELS[model]
     evaluation = saen.cross_validate(
@@ -209,7 +219,7 @@ def others(graphs, rows):
 
 @pytest.mark.parametrize(
     ("model", "target"),
-    [case for case in CASES if case[0] != "counts by bins" or case[1] == "classes"],
+    marked([case for case in CASES if case[0] != "counts by bins" or case[1] == "classes"]),
 )
 def test_test_examples_have_no_influence(model, target):
     """Other test graphs (labels, degrees, sizes) and targets change nothing that is fitted."""

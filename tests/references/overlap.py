@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any
 
@@ -85,33 +85,49 @@ class Collection:
 
     def weights(self, items: Counter[tuple[str, Hashable]]) -> dict[Hashable, float]:
         """Of the rare items of an example."""
-        bin = self.bin(size(items))
-        return {
-            item: self.weight(item, bin) for item in items if self.count(None, item) <= self.limit
-        }
+
+        def known() -> dict[Hashable, float]:
+            bin = self.bin(size(items))
+            rare = (item for item in items if self.count(None, item) <= self.limit)
+            return {item: self.weight(item, bin) for item in rare}
+
+        return self._once(("weights", id(items)), known)
+
+    def _once(self, what: tuple[Hashable, ...], function: Callable[[], Any]) -> Any:
+        """What the function gives, which is called once."""
+        if what not in self._known:
+            self._known[what] = function()
+        return self._known[what]
 
     def content(self, items: Counter[tuple[str, Hashable]]) -> float:
-        return sum(w * copies(items[item]) for item, w in self.weights(items).items())
+        weights = self.weights(items)
+        return self._once(
+            ("content", id(items)),
+            lambda: sum(w * copies(items[item]) for item, w in weights.items()),
+        )
 
     def evidence(
         self, one: Counter[Hashable], other: Counter[Hashable], at_least: int = 1
     ) -> float:
         """E, of the items that `at_least` so many examples have."""
         mine, theirs = self.weights(one), self.weights(other)
-        return sum(
-            math.sqrt(mine[item] * theirs[item]) * copies(min(one[item], other[item]))
-            for item in mine.keys() & theirs.keys()
-            if self.count(None, item) >= at_least
+        return self._once(
+            ("evidence", id(one), id(other), at_least),
+            lambda: sum(
+                math.sqrt(mine[item] * theirs[item]) * copies(min(one[item], other[item]))
+                for item in mine.keys() & theirs.keys()
+                if self.count(None, item) >= at_least
+            ),
         )
 
     def by_chance(
         self, items: Counter[Hashable], bin: int, alpha: float = 0.01, at_least: int = 2
     ) -> float:
         """T, of the items that `at_least` so many examples have."""
-        place = ("chance", id(items), bin, alpha, at_least)
-        if place not in self._known:
-            self._known[place] = self._by_chance(items, bin, alpha, at_least)
-        return self._known[place]
+        return self._once(
+            ("chance", id(items), bin, alpha, at_least),
+            lambda: self._by_chance(items, bin, alpha, at_least),
+        )
 
     def _by_chance(self, items: Counter[Hashable], bin: int, alpha: float, at_least: int) -> float:
         shared = {i: w for i, w in self.weights(items).items() if self.count(None, i) >= at_least}

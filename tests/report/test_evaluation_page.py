@@ -181,7 +181,9 @@ def test_training_page_without_inner_folds_says_so(tmp_path):
 
 def test_training_page_of_a_resumed_run_is_the_same(tmp_path, monkeypatch):
     # What was predicted for the held-out part is remembered beside the model, not computed anew.
-    typed = [*TRAIN, "--epochs", "2", "--hold-out", "0.1", "--out", tmp_path / "m.saen"]
+    saen.save(saen.generate_threads(60, average_nodes=12, seed=1), tmp_path / "few.saen")
+    typed = ["train", tmp_path / "few.saen", "--preset", "network", "--epochs", "2"]
+    typed += ["--hold-out", "0.1", "--out", tmp_path / "m.saen"]
     whole, resumed = tmp_path / "whole.html", tmp_path / "resumed.html"
     monkeypatch.setattr("sys.argv", ["saen", "train", "threads"])
     invoke(*typed, "--report", whole)

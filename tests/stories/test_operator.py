@@ -46,6 +46,7 @@ def model_file(threads: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_model_loads_and_predicts_without_any_extra(model_file: Path) -> None:
     code = BLOCKED.format(extras=EXTRAS, model=str(model_file))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

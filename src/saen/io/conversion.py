@@ -52,8 +52,8 @@ def convert(
     be read or written.
 
     >>> folder = getfixture("tmp_path")
-    >>> convert("stdlib-functions", folder / "functions.jsonl").files[0].name
-    'functions.jsonl'
+    >>> convert("threads", folder / "threads.jsonl").files[0].name
+    'threads.jsonl'
     """
     reading = reading or ReadOptions()
     inputs = input_files(source, reading.nodes_file, reading.targets_file)
