@@ -5,7 +5,7 @@
     python docs/build.py --fast     # only what takes seconds: command reference and tables
 
 Figures and measured sizes need the benchmark datasets (SAEN_DATA) and are left unchanged without
-them. Accuracies come from docs/results, written by `saen reproduce accuracy --out docs/results`.
+them. Accuracies come from docs/results/runs, made by `saen reproduce accuracy --out docs/results`.
 """
 
 import json
@@ -32,7 +32,7 @@ from saen.io.loading import load_dataset
 from saen.io.sources.catalog import catalog
 from saen.io.sources.local import locate
 from saen.learning.estimators import Classifier
-from saen.paper import reproduce, tables
+from saen.paper import charts, reproduce, tables
 from saen.report.figures import add_text, new_figure, save_figure
 from saen.report.graph_drawing import NodeStyle, draw_graph
 from saen.report.palette import GREY, INK
@@ -92,6 +92,10 @@ def main() -> None:
         replace_table(DOCS / "install.md", "extras", extras_table())
     (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
     (DOCS / "reliability.md").write_text(reliability_page(), encoding="utf-8")
+    kept = reproduce.accuracy([*catalog()], RESULTS / "runs", lambda missing: None)
+    kept.write(RESULTS)
+    save_figure(charts.plot_accuracy(kept.data), RESULTS / "accuracy.png")
+    save_figure(charts.plot_gain(kept.data), RESULTS / "gain.png")
     measured = results("sizes_and_runtimes")
     reproduce.compression_table(measured).write(RESULTS)
     replace_table(DOCS / "compression.md", "compression", compression_table())

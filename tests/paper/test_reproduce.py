@@ -24,6 +24,7 @@ from saen.jobs.evaluate import Protocol
 from saen.jobs.job import Job
 from saen.learning.presets import load_preset
 from saen.paper import kernel, reproduce, tables, timing
+from saen.paper.charts import plot_accuracy
 from saen.paper.reproduce import AS_WRITTEN, RUNS, Missing, Run, Table, runs_of
 from tests.properties.strategies import DrawnGraphs, graph_collections
 from tests.references.hierarchies import refined
@@ -131,6 +132,22 @@ def test_accuracies_stand_beside_the_paper_s_with_their_intervals(tmp_path: Path
     assert f"| MUTAG | {members} |" in lines
     ours = "86.0 (84.5 to 87.5) | 87.0 (85.5 to 88.5) | +2.0, above | 83.0 | 80.0 (78.5 to 81.5)"
     assert f"| MUTAG | {ours} |" in lines
+
+
+def test_cells_of_runs_that_were_not_made_are_empty(tmp_path: Path) -> None:
+    write_runs(tmp_path)
+    write_runs(tmp_path, "PTC")
+    for kind in ("best", "written"):
+        (tmp_path / kind / "MUTAG" / "summary.json").unlink()
+    made = reproduce.accuracy(["MUTAG", "PTC"], tmp_path, lambda missing: None)
+    assert made.rows[0][4:] == ("", "84.0 (82.5 to 85.5)", "-1.0, level")
+    lines = made.markdown().splitlines()
+    assert "| MUTAG | 86.0 (84.5 to 87.5) |  |  |  | 80.0 (78.5 to 81.5) |" in lines
+    members = lines[lines.index("| dataset | members of `best` |") :]
+    assert [line.split(" | ")[0] for line in members[2:3]] == ["| PTC"]
+    pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+    heights = [bar.get_height() for bar in plot_accuracy(made.data).axes[0].patches]
+    assert len(heights) == 12 - 2
 
 
 @pytest.mark.parametrize(

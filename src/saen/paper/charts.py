@@ -174,8 +174,10 @@ def _accuracy(row: dict[str, Any], method: str) -> tuple[float, float] | None:
     The paper has standard deviations instead.
     """
     group, key, _ = _METHODS[method]
-    accuracy = row[group].get(key)
+    accuracy = row.get(group, {}).get(key)
+    if accuracy is None:
+        return None
     if group == "published":
-        return None if accuracy is None else (accuracy[0], accuracy[1])
+        return accuracy[0], accuracy[1]
     low, high = accuracy["interval"]
     return 100 * accuracy["mean"], 50 * (high - low)

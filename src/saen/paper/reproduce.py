@@ -269,8 +269,8 @@ def make_runs(missing: Missing, device: str, say: Say) -> None:
 def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]) -> Table:
     """Accuracies of the paper's methods and of ours; `make` makes the runs that are not there.
 
-    `runs` holds a folder per kind of run with a run directory per dataset. Raises `InputError`
-    where one holds another run than the table says.
+    The cells of runs that it does not make are empty. `runs` holds a folder per kind of run with a
+    run directory per dataset. Raises `InputError` where one holds another run than the table says.
     """
     published = tables()["accuracy"]
     wanted = {
@@ -289,7 +289,11 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
     data = {
         name: {
             "published": published[name],
-            **{k: _result(folder / "summary.json", name, run) for k, (run, folder) in each.items()},
+            **{
+                kind: _result(folder / "summary.json", name, run)
+                for kind, (run, folder) in each.items()
+                if (folder / "summary.json").exists()
+            },
         }
         for name, each in wanted.items()
     }
@@ -298,11 +302,11 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         "dataset", "DGK", "PATCHY-SAN", "SAEN, paper", "as written", "preset paper", "Δ",
     )  # fmt: skip
     repeats = {kind: run.repeats for kind, run in RUNS.items()}
+    once = "".join(f", 1 on {name}" for name in ONCE if "best" in data.get(name, {}))
     note = (
         "Percent: mean, with a 95 % interval corrected for the overlap of training parts, of "
         f"{FOLDS}-fold cross-validation ({repeats['paper']} repeats for the preset `paper` as in "
-        f"the paper, {repeats['network']} for `network`, {repeats['best']} for `best`, 1 on "
-        f"{' and '.join(ONCE)}). The "
+        f"the paper, {repeats['network']} for `network`, {repeats['best']} for `best`{once}). The "
         "paper's own numbers are printed as there, with the standard deviation over repeats, "
         "which says how much the folds matter and not how much the data do. Δ: our mean less the "
         "paper's, and whether our interval is above or below that, or holds it (level). Without "
@@ -329,24 +333,21 @@ def _presets(data: dict[str, Any]) -> list[str]:
         "|---|---:|---:|---:|---:|---:|",
     ]
     for name, row in data.items():
-        ours = {kind: row[kind]["accuracy"] for kind in runs_of(name)}
-        rest = row["best"]["duplicates"]["accuracy_rest"]
-        cells = (
-            name,
-            percent_interval(ours["network"]),
-            percent_interval(ours["best"]),
-            _beside(ours["best"], row["published"]["SAEN"][0]),
-            "" if rest is None else f"{100 * rest:.1f}",
-            percent_interval(ours["overlap"]) if "overlap" in ours else "",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+        ours = {kind: percent_interval(row[kind]["accuracy"]) for kind in RUNS if kind in row}
+        beside = rest = ""
+        if "best" in row:
+            beside = _beside(row["best"]["accuracy"], row["published"]["SAEN"][0])
+            share = row["best"]["duplicates"]["accuracy_rest"]
+            rest = "" if share is None else f"{100 * share:.1f}"
+        cells = [ours.get(kind, "") for kind in ("network", "best", "overlap")]
+        lines.append(f"| {' | '.join([name, *cells[:2], beside, rest, cells[2]])} |")
     return lines
 
 
 def _members(data: dict[str, Any]) -> list[str]:
     """What `best` chose on every dataset, for a document."""
     lines = []
-    for name, row in data.items():
+    for name, row in ((name, row) for name, row in data.items() if "best" in row):
         tried = sorted(row["best"]["tried"], key=lambda each: -each["weight"])
         members = "; ".join(
             f"{each['candidate']} {each['weight']:.2f}" for each in tried if each["weight"] > 0
@@ -361,14 +362,13 @@ def _members(data: dict[str, Any]) -> list[str]:
 
 
 def _accuracy_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
-    theirs, ours = row["published"], {kind: row[kind]["accuracy"] for kind in ("written", "paper")}
+    theirs, ours = row["published"], {kind: row[kind]["accuracy"] for kind in RUNS if kind in row}
     return (
         name,
         *(_mean_std(theirs.get(method)).partition(" ")[0] for method in ("DGK", "PATCHY-SAN")),
         _mean_std(theirs["SAEN"]),
-        percent_interval(ours["written"]),
-        percent_interval(ours["paper"]),
-        _beside(ours["paper"], theirs["SAEN"][0]),
+        *(percent_interval(ours[kind]) if kind in ours else "" for kind in ("written", "paper")),
+        _beside(ours["paper"], theirs["SAEN"][0]) if "paper" in ours else "",
     )
 
 
