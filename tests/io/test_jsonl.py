@@ -203,8 +203,8 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ({"nodes": [{"id": 1}, {}], "edges": []}, "node 1 has no 'id', but others have one"),
         ({"nodes": [{"id": [1]}], "edges": []}, "node 0: the id must be an integer or a string, "
                                                 "not [1]"),
-        ({"nodes": [{"color": 1}], "edges": []},
-         'node 0 has an unknown key "color"; known keys: id, label, attributes'),
+        ({"nodes": [{"x": 1}, {"x": "?"}], "edges": []},
+         "node 1: 'x' must be a finite number or a flat list of finite numbers, not '?'"),
         ({"nodes": [1, "a"], "edges": []}, "node 1: the label is 'a', but that of node 0 is 1: "
                                            "use only strings or only integers"),
         (r'{"nodes": ["\ud800"], "edges": []}', "one of the node labels contains an unpaired "
@@ -373,3 +373,25 @@ def test_lists_that_are_not_targets_are_refused(tmp_path: Path, target: Any) -> 
 def test_graphs_have_the_same_number_of_targets(tmp_path: Path) -> None:
     lines = [{"nodes": 1, "edges": [], "target": t} for t in ([1, 0], [1])]
     assert "a list of 1 target" in bad_file(written(tmp_path, *lines))
+
+
+def test_jsonl_other_keys_of_nodes_and_edges_are_columns(tmp_path: Path) -> None:
+    nodes = [{"id": 4, "role": "N", "x": 1, "on": [2]}, {"id": 7, "role": "S", "x": 2, "on": [3]}]
+    edges = [{"source": 4, "target": 7, "weight": 0.5, "via": "mail"}]
+    file, notes = written(tmp_path, *[{"nodes": nodes, "edges": edges}] * 2), list[str]()
+    [graph, _] = graphs = load_dataset(file, notify=notes.append)
+    assert (graph.node_labels.tolist(), graph.node_attributes.tolist()) == (["N", "S"], [[1], [2]])
+    assert graph.edge_labels.tolist() == ["mail"] * 2
+    assert graph.edge_attributes.tolist() == [[0.5]] * 2
+    assert notes == [
+        f"{file.name}: 'role' read as node labels, 'x' as node attributes, 'on' not read; "
+        "'via' read as edge labels, 'weight' as edge attributes"
+    ]
+    named = {"node_label": "x", "node_attribute": "on", "edge_label": "", "edge_weight": "weight"}
+    graph = load_dataset(file, **named)[0]
+    assert (graph.node_labels.tolist(), graph.node_attributes.tolist()) == ([1, 2], [[2], [3]])
+    assert graph.edge_labels is None
+    monthly = [{"nodes": [{**node, "month": "May"} for node in nodes], "edges": edges}]
+    with pytest.raises(FileError, match="line 2: "):
+        load_dataset(written(tmp_path, {"nodes": nodes, "edges": edges}, *monthly))
+    assert len(graphs) == 2

@@ -276,7 +276,12 @@ def test_an_analyst_of_networks_has_one_answer_from_every_format(folder: Path) -
     Path("targets.csv").write_text(Path("gml/targets.csv").read_text())
     named = ("--target", "kind", "--node-label", "city,office")  # in GML, labels are node names
     expected = saen.from_networkx(graphs, targets=kinds)
-    for file in ("graphml", "edges.csv"):
+    lines = [
+        {**nx.node_link_data(graph, edges="edges"), "kind": kind}
+        for graph, kind in zip(graphs, kinds, strict=True)
+    ]
+    Path("firms.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for file in ("graphml", "edges.csv", "firms.jsonl"):
         assert saen.load_dataset(file, target="kind") == expected
     assert saen.load_dataset("gml", target="kind", node_label="city,office") == expected
     invoke("train", "graphml", "--target", "kind", "--out", "m.saen", *COUNTS)

@@ -26,7 +26,7 @@ from saen.io.parsing.columns import (
     text_columns,
 )
 from saen.io.parsing.records import Record
-from saen.io.parsing.text_files import CHARACTERS_PER_BYTE, FREE_CHARACTERS, read_bytes, text_of
+from saen.io.parsing.text_files import read_bytes, text_of
 
 SUFFIXES = (".graphml", ".gml")
 
@@ -127,8 +127,6 @@ def _record(graph: Any, path: Path, n_bytes: int, options: ReadOptions) -> Recor
         default = graph.graph.get(f"{what}_default", {})
         named = [options.names(key) for key in (f"{what}_label", ATTRIBUTES_OPTION[what])]
         kinds = text_columns([default, *(own for _, own in rows)])
-        if len(kinds) * len(rows) > FREE_CHARACTERS + CHARACTERS_PER_BYTE * n_bytes:
-            raise InputError(f"{len(kinds):,} attributes are too many for a file of this size")
         choice = Choice.of(what, kinds, *named)
         items = Items(
             what,
@@ -136,11 +134,8 @@ def _record(graph: Any, path: Path, n_bytes: int, options: ReadOptions) -> Recor
             lambda row, what=what, rows=rows: f"{what} {rows[row][0]!r:.60}",  # type: ignore[misc]
             n_bytes,
         )
-        for key, read in (("labels", items.chosen_labels), ("attributes", items.chosen_numbers)):
-            column, chosen = read(choice), getattr(choice, key)
-            if column is not None:
-                columns[f"{what}_{key}"] = column
-                names[f"{what}_{key}"] = () if chosen == (LABEL,) else chosen
+        own, own_names = items.chosen(choice)
+        columns, names = columns | own, names | own_names
         choices.append(choice)
     position = {node: place for place, node in enumerate(graph)}
     pairs = [(position[source], position[target]) for (source, target), _ in edges]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from saen.io.formats.format import Format
 from saen.io.formats.jsonl_blocks import read_block
 from saen.io.libraries.plain_graphs import plain_graphs
 from saen.io.options import ReadOptions
-from saen.io.parsing.columns import Items
+from saen.io.parsing.columns import ATTRIBUTES_OPTION, LABEL, Choice, Items, text_columns
 from saen.io.parsing.records import BadGraphs, Record, Records, as_target, check_id
 from saen.io.parsing.tables import split_names
 from saen.io.parsing.text_files import is_blank, parse_json_line, unreadable
@@ -33,10 +33,16 @@ SUFFIXES = (".jsonl", ".ndjson")
 
 EXAMPLE = '{"nodes": ["C", "O"], "edges": [[0, 1]], "target": "a"}'
 KEYS = ("nodes", "edges", "target", "id", "directed")
-NODE_KEYS = ("id", "label", "attributes")
-EDGE_KEYS = ("source", "target", "label", "attributes")
+STRUCTURE = {"node": ("id",), "edge": ("source", "target")}
+"""Keys of nodes and edges that are neither labels nor attributes."""
+ATTRIBUTES = "attributes"
+"""The key of a list of numbers."""
 
 _CHOSEN = ("target", "id")  # keys that options name, and a model remembers
+_COLUMNS = ("node_label", "node_attribute", "edge_label", "edge_weight")
+Named = dict[str, list[str] | None]
+"""The columns of nodes and edges that options name."""
+
 _OPTIONAL = ("target", "directed")  # misspelt, they would be missed in silence
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
@@ -75,6 +81,8 @@ def _parts(
     records = Records(bad_graph, path)
     for option in _CHOSEN:
         options.usual(option, ())  # which remembers what is named
+    named = {each: options.names(each) for each in _COLUMNS}
+    said: set[str] = set()
     line, row, done, since = 1, 0, 0, 0
     have_targets: set[bool] = set()
 
@@ -91,7 +99,7 @@ def _parts(
 
     with bar("reading graphs", _size(path), options.progress) as update:
         for data in _blocks(path):
-            row += _add(data, records, path, line, row, options)
+            row += _add(data, records, path, line, row, options, named, said)
             line += data.count(b"\n")
             done, since = done + len(data), since + len(data)
             update(done)
@@ -100,16 +108,26 @@ def _parts(
                 yield collected()
     if not row:
         raise FileError("the file is empty", path=path)
+    if said and options.notify is not None:
+        options.notify(f"{path.name}: {'; '.join(sorted(said))}"[:400])
     if every is None or since:
         yield collected()
 
 
 def _add(
-    data: bytes, records: Records, path: Path, first_line: int, first_row: int, options: ReadOptions
+    data: bytes,
+    records: Records,
+    path: Path,
+    first_line: int,
+    first_row: int,
+    options: ReadOptions,
+    named: Named,
+    said: set[str],
 ) -> int:
     """Add the graphs of some lines, all at once or else one by one; how many lines have one."""
     chosen = any(getattr(options, key) or key in options.like for key in _CHOSEN)
-    usual = not chosen and not options.all_columns
+    chosen = chosen or any(names is not None for names in named.values())
+    usual = not (chosen or options.all_columns)
     block = read_block(data, path, first_line, first_row) if usual else None
     if block is not None:
         with suppress(FileError):  # below, the error names the graph
@@ -119,7 +137,9 @@ def _add(
     for line, text in enumerate(io.BytesIO(data), start=first_line):
         if not is_blank(text):
             try:
-                records.add(_record(text, path, line, row, options), len(text))
+                record = _record(text, path, line, row, options, named)
+                records.add(record, len(text))
+                said.update(filter(None, (each.line() for each in record.choices)))
             except FileError as error:
                 error.record = row
                 records.bad_graph(error)
@@ -151,25 +171,29 @@ def _refuse(constant: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _record(data: bytes, path: Path, line: int, row: int, options: ReadOptions) -> Record:
+def _record(
+    data: bytes, path: Path, line: int, row: int, options: ReadOptions, named: Named
+) -> Record:
     document = parse_json_line(data, path, line, _DECODER)
     try:
         if not isinstance(document, dict):
             raise InputError(f"expected one object per graph, found {_shown(document)}")
         target, own_id, extra = _about(document, options)
-        size, position, columns = _nodes(document["nodes"], len(data))
-        edges, edge_columns = _edges(document["edges"], size, position, len(data))
+        size, position, nodes = _nodes(document["nodes"], len(data), named)
+        edges, ends = _edges(document["edges"], size, position, len(data), named)
         return Record(
             path,
             line,
             size,
             edges,
-            columns | edge_columns,
+            nodes.columns | ends.columns,
+            nodes.names | ends.names,
             directed=document.get("directed", False),
             target=target,
             id=row if own_id is None else own_id,
             extra=extra,
             row=row,
+            choices=(*nodes.choices, *ends.choices),
         )
     except RecursionError:  # of an error message that shows what is nested deeply
         raise FileError("nested too deeply", path=path, line=line) from None
@@ -195,7 +219,10 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     optional = _OPTIONAL[1:] if partial else _OPTIONAL
     misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, optional)]
     if misspelt:
-        _check_keys([{misspelt[0]: None}], KEYS, "the graph", _ALSO_ALLOWED)
+        raise InputError(
+            f"the graph has an unknown key {_shown(misspelt[0])}; known keys: {', '.join(KEYS)}"
+            f"{did_you_mean(misspelt[0], KEYS)}"
+        )
     if options.all_columns:
         extra = all_keys(document, options.id, known)
     return target, own_id, extra
@@ -262,22 +289,32 @@ def _partial_target(value: Any) -> Any:
 # -- nodes and edges ---------------------------------------------------------------------------
 
 
-def _nodes(nodes: Any, n_bytes: int) -> tuple[int, dict[int | str, int] | None, dict[str, Array]]:
+def _nodes(
+    nodes: Any, n_bytes: int, named: Named
+) -> tuple[int, dict[int | str, int] | None, _Columns]:
     """Their number, the position of each by its id (None without ids), and their columns."""
     if isinstance(nodes, int) and not isinstance(nodes, bool):
         if nodes < 0:
             raise InputError(f"'nodes' must be at least 0, not {nodes}")
-        return nodes, None, {}
+        return nodes, None, _Columns()
     if not isinstance(nodes, list):
         raise InputError(f"'nodes' must be a count or a list, not {_shown(nodes)}")
     if not nodes:
-        return 0, None, {}
+        return 0, None, _Columns()
     items = Items("node", nodes, "node {}".format, n_bytes)
     if not isinstance(nodes[0], dict):
-        return len(nodes), None, {"node_labels": items.label_array(nodes)}
-    _check_keys(nodes, NODE_KEYS, "node")
+        return len(nodes), None, _Columns({"node_labels": items.label_array(nodes)})
+    columns = _columns(items, named)
     ids = items.values("id")
-    return len(nodes), None if ids is None else _positions(ids), _columns(items)
+    return len(nodes), None if ids is None else _positions(ids), columns
+
+
+class _Columns(NamedTuple):
+    """Columns of nodes or edges, their names, and how they were chosen."""
+
+    columns: dict[str, Array] = {}  # noqa: RUF012
+    names: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
+    choices: tuple[Choice, ...] = ()
 
 
 def _positions(ids: list[Any]) -> dict[int | str, int]:
@@ -293,21 +330,20 @@ def _positions(ids: list[Any]) -> dict[int | str, int]:
 
 
 def _edges(
-    edges: Any, size: int, position: dict[int | str, int] | None, n_bytes: int
-) -> tuple[NDArray[np.int64], dict[str, Array]]:
+    edges: Any, size: int, position: dict[int | str, int] | None, n_bytes: int, named: Named
+) -> tuple[NDArray[np.int64], _Columns]:
     """Pairs of node positions, shape (E, 2), and the columns of the edges."""
     if not isinstance(edges, list):
         raise InputError(f"'edges' must be a list, not {_shown(edges)}")
-    columns: dict[str, Array] = {}
+    columns = _Columns()
     ends: list[Any]
     if edges and isinstance(edges[0], dict):
-        _check_keys(edges, EDGE_KEYS, "edge")
         items = Items("edge", edges, "edge {}".format, n_bytes)
+        columns = _columns(items, named)
         sources, targets = items.values("source"), items.values("target")
         if sources is None or targets is None:
             raise InputError(f"edge 0 has no {'source' if sources is None else 'target'!r}")
         ends = [*chain.from_iterable(zip(sources, targets, strict=True))]
-        columns = _columns(items)
     else:
         if set(map(type, edges)) - {list} or set(map(len, edges)) - {2}:
             wrong = next(e for e, p in enumerate(edges) if type(p) is not list or len(p) != 2)
@@ -335,29 +371,24 @@ def _pairs(ends: list[Any], size: int, position: dict[int | str, int] | None) ->
     raise InputError(f"edge {wrong // 2} refers to node {_shown(ends[wrong])}, but {reason}")
 
 
-def _columns(items: Items) -> dict[str, Array]:
-    columns = {
-        f"{items.what}_labels": items.labels("label"),
-        f"{items.what}_attributes": items.numbers("attributes"),
-    }
-    return {key: column for key, column in columns.items() if column is not None}
-
-
-def _check_keys(
-    objects: Sequence[Any], known: tuple[str, ...], what: str, also_allowed: tuple[str, ...] = ()
-) -> None:
+def _columns(items: Items, named: Named) -> _Columns:
+    """Labels and attributes; keys of other names as in GraphML."""
+    what, objects = items.what, items.data
     if set(map(type, objects)) - {dict}:
         number = next(number for number, item in enumerate(objects) if type(item) is not dict)
         raise InputError(f"{what} {number} must be an object, not {_shown(objects[number])}")
-    unknown = set().union(*objects).difference(known, also_allowed)
-    if unknown:
-        key = min(unknown)
-        number = next(number for number, item in enumerate(objects) if key in item)
-        place = what if what == "the graph" else f"{what} {number}"
-        raise InputError(
-            f"{place} has an unknown key {_shown(key)}; known keys: {', '.join(known)}"
-            f"{did_you_mean(key, known)}"
-        )
+    given = [named[f"{what}_label"], named[ATTRIBUTES_OPTION[what]]]
+    others = set().union(*objects).difference(STRUCTURE[what], (LABEL, ATTRIBUTES))
+    if not others and given == [None, None]:
+        columns = {
+            f"{what}_labels": items.labels(LABEL),
+            f"{what}_attributes": items.numbers(ATTRIBUTES),
+        }
+        return _Columns({key: column for key, column in columns.items() if column is not None})
+    kinds = text_columns(objects)
+    kinds |= {ATTRIBUTES: False} if ATTRIBUTES in kinds else {}
+    choice = Choice.of(what, {k: v for k, v in kinds.items() if k not in STRUCTURE[what]}, *given)
+    return _Columns(*items.chosen(choice), (choice,))
 
 
 def _shown(value: Any) -> str:
@@ -404,7 +435,7 @@ JSON_LINES = Format(
     "JSON lines",
     SUFFIXES,
     "graphs",
-    ("target", "id"),
+    (*_CHOSEN, *_COLUMNS),
     read_jsonl,
     stream_jsonl,
     write_jsonl,

@@ -158,10 +158,7 @@ def _columns(
     items = Items(what, data, lambda row: f"graph {rows[row][0]}, {what} {rows[row][1]!r}")
     choice = Choice.of(what, kinds, labels, attributes)
     try:
-        read = {
-            f"{what}_labels": items.chosen_labels(choice),
-            f"{what}_attributes": items.chosen_numbers(choice),
-        }
+        read, _ = items.chosen(choice)
     except InputError as error:
         raise InputError(
             f"{error} (name what to read as {what}_label and {what}_attributes, or pass None)"

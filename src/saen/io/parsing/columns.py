@@ -14,7 +14,12 @@ import numpy as np
 from saen._util.arrays import Array
 from saen._util.strings import did_you_mean
 from saen.errors import InputError
-from saen.io.parsing.text_files import check_text, check_width
+from saen.io.parsing.text_files import (
+    CHARACTERS_PER_BYTE,
+    FREE_CHARACTERS,
+    check_text,
+    check_width,
+)
 
 _NUMBERS = {int, float, bool}
 LABEL = "label"
@@ -157,7 +162,22 @@ class Items:
         values = self.values(key)
         return None if values is None else self.label_array(values)
 
-    def chosen_labels(self, choice: Choice) -> Array | None:
+    def chosen(self, choice: Choice) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
+        """Labels and attributes as `Graphs` calls them, and the names of their columns."""
+        n_columns = len(choice.labels) + len(choice.attributes)
+        limit = FREE_CHARACTERS + CHARACTERS_PER_BYTE * (self.n_bytes or 0)
+        if self.n_bytes is not None and n_columns * len(self.data) > limit:
+            raise InputError(f"{n_columns:,} attributes are too many for a file of this size")
+        columns: dict[str, Array] = {}
+        names: dict[str, tuple[str, ...]] = {}
+        for key, read in (("labels", self._labels), ("attributes", self._numbers)):
+            column, own = read(choice), getattr(choice, key)
+            if column is not None:
+                columns[f"{self.what}_{key}"] = column
+                names[f"{self.what}_{key}"] = () if own == (LABEL,) else own
+        return columns, names
+
+    def _labels(self, choice: Choice) -> Array | None:
         """All columns of labels; text that some have not is empty."""
         columns = []
         for name in choice.labels:
@@ -168,7 +188,7 @@ class Items:
                 columns += [column] if column.ndim == 1 else [*column.T]
         return beside_each_other(columns)
 
-    def chosen_numbers(self, choice: Choice) -> Array | None:
+    def _numbers(self, choice: Choice) -> Array | None:
         """All columns of attributes."""
         columns = [self.numbers(name) for name in choice.attributes]
         known = [column for column in columns if column is not None]
