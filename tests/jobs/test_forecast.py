@@ -61,6 +61,17 @@ def test_more_training_is_forecast_to_take_longer(more):
     assert longer.seconds > 1.5 * usual.seconds
 
 
+def test_classes_are_forecast_to_share_passes_over_the_counts():
+    every = [Fold(np.arange(len(THREADS)), np.arange(0))]
+    seconds = {}
+    for classes in (2, 5, 30):
+        problem = Problem.of(np.arange(len(THREADS)) % classes, regression=False)
+        learner = saen.PartCountsClassifier(inner_folds=2).learner()
+        seconds[classes] = learner.cost(Study(Decompositions(THREADS), problem), every).seconds
+    assert seconds[5] == pytest.approx(2 * seconds[2])  # five outputs instead of one
+    assert seconds[30] == pytest.approx((1 + 29 / 4) * seconds[2])
+
+
 def test_a_blend_takes_as_long_as_its_candidates_together():
     fold = Fold(np.arange(len(THREADS)), np.arange(0))
     blend, known = saen.Classifier().learner(), study()

@@ -91,8 +91,8 @@ MIN_PARALLEL_ENTRIES = 2_000_000
 """Entries of all fits together from which on several processes are worth their start."""
 SECONDS_PER_ENTRY, KEPT_PER_PART, WORKING_PER_ENTRY = 2e-7, 80, 200
 """Of forecasts: a fit to an entry of the top level, bytes of a model and while it is fitted."""
-TYPICAL_TRIALS = 2.5
-"""Of C, for a forecast."""
+TYPICAL_TRIALS, SHARED_OUTPUTS = 2.5, 4
+"""Of C, for a forecast; and outputs that take as long to fit together as one more alone."""
 MAX_FOREST_DEPTH = 2
 """Up to which a forest chooses its depth: larger parts are too rare to split on."""
 FOREST_WORK = 50
@@ -235,9 +235,10 @@ class CountsLearner(Learner):
             depths = top.n_roles if decomposed.graded and self.arguments.depth == "auto" else 1
             trials = (depths + 1) / 2 + (0 if forest else TYPICAL_TRIALS)
             inner = sum(len(fit) for fit, _ in fold.inner or ()) / max(len(fold.train), 1)
-            work = top.n_entries * outputs * (1 + trials * inner) * (FOREST_WORK if forest else 1)
+            fits = (1 + trials * inner) * (1 + (outputs - 1) / SHARED_OUTPUTS)
+            work = top.n_entries * fits * (FOREST_WORK if forest else 1)
             kept = top.n_parts * (KEPT_PER_PART + 8 * outputs)
-            working = top.n_entries * WORKING_PER_ENTRY + 3 * 8 * outputs * top.n_parts
+            working = top.n_entries * WORKING_PER_ENTRY + 2 * 8 * outputs * top.n_parts
             costs.append(Cost(work * SECONDS_PER_ENTRY, kept, working))
         return Cost.of_all(costs)
 
