@@ -394,7 +394,9 @@ def test_pyg_other_attributes_are_labels_and_numbers_where_they_are_named():
     assert graphs.node_labels.tolist() == [[1, 2, 6], [3, 4, 8]]
     assert graphs.node_attributes.tolist() == data.pos.double().tolist()
     assert graphs.edge_labels.tolist() == [5]
-    with pytest.raises(InputError, match="pos must be integers"):
+    with pytest.raises(InputError, match="'pos' must be integers to be labels of nodes"):
         from_pyg([data], node_label="pos")
-    with pytest.raises(InputError, match="the graphs have no velocity"):
+    with pytest.raises(InputError, match=r"no 'velocity' .choose from edge_index, kind, pos, x, z"):
         from_pyg([data], node_attributes=["velocity"])
+    with pytest.raises(InputError, match=r"no 'kin' .did you mean kind"):
+        from_pyg([data], node_label=["z", "kin"])

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.lazy import import_extra
+from saen._util.strings import did_you_mean
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.parsing.columns import beside_each_other
@@ -246,15 +247,22 @@ def _with_others(
 ) -> tuple[Array | None, Array | None]:
     """Labels and attributes, and beside them those under other keys."""
     columns, numbers = ([] if each is None else [*np.atleast_2d(each.T)] for each in known)
-    for key in [labels] if isinstance(labels, str) else labels:
-        values = _Features.stacked(items, key, what, starts).values
-        if values is None or values.dtype.kind not in "iu":
-            raise InputError(f"{key} must be integers, one row for each of the {what}")
-        columns += [*values.T]
-    for key in attributes:
+
+    def values_of(key: str) -> Array:
         values = _Features.stacked(items, key, what, starts).values
         if values is None:
-            raise InputError(f"the graphs have no {key}")
+            known = sorted({name for item in items for name in item.keys()})  # noqa: SIM118
+            hint = did_you_mean(key, known) or f" (choose from {', '.join(known)})"
+            raise InputError(f"the graphs have no {key!r}{hint}")
+        return values
+
+    for key in [labels] if isinstance(labels, str) else labels:
+        values = values_of(key)
+        if values.dtype.kind not in "iu":
+            raise InputError(f"{key!r} must be integers to be labels of {what}")
+        columns += [*values.T]
+    for key in attributes:
+        values = values_of(key)
         numbers += [*values.T.astype(np.float64)]
     return beside_each_other(columns), np.column_stack(numbers) if numbers else None
 
