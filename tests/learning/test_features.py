@@ -151,6 +151,7 @@ def test_gaps_and_readers_without_features_are_said() -> None:
     assert any("'dose': 9 of 90 values are missing" in line for line in lines)
     lines = unused_by(saen.SAENRegressor().learner(), graphs)
     assert any(line.startswith("features are not used") for line in lines)
+    assert not any("values are missing" in line for line in lines)
 
 
 def test_reader_bounds_what_it_has_not_seen() -> None:

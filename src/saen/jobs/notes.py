@@ -81,17 +81,19 @@ def unused_by(learner: Learner, data: Any, *, read: Iterable[str] = (SMILES,)) -
     if not isinstance(data, Graphs):
         return says(None)
     whole, every = Decompositions(data), np.arange(len(data))
-    lines = []
+    lines, missing = [], []
     for candidate in learner.candidates(whole, every):
         decomposition = candidate.learner.spec.resolve(whole, every).resolved(data)
         vectors = candidate.learner.vectors
         exact = _exact_vectors(decomposition) if vectors == ATTRIBUTE_BINS else []
-        if data.feature_names and not candidate.learner.reads_features:
+        if candidate.learner.reads_features:
+            missing = _missing_features(data)
+        elif data.feature_names:
             exact.append("features are not used: networks do not read them (use --preset counts)")
         lines.append([*exact, *says(decomposition, vectors=vectors)])
     first, *others = lines
     unused = [line for line in first if all(line in each for each in others)]
-    return [*unused, *_missing_features(data)]
+    return [*unused, *missing]
 
 
 def _missing_features(data: Dataset) -> list[str]:
