@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -440,6 +441,7 @@ def compression(names: Sequence[str], say: Say) -> Table:
                 "compressed": file_bytes(compressed),
             },
             "timings": {preset: _timing(name, preset) for preset in TIMED},
+            "date": date.today().isoformat(),
         }
     return compression_table(data)
 
@@ -453,7 +455,8 @@ def compression_table(data: dict[str, Any]) -> Table:
         f"median of up to {ROUNDS} pairs of runs, as many as begin within {PATIENCE:.0f} s), in "
         "brackets microseconds per entry and epoch without and with compression: the same code "
         f"runs both. TO: more than {TIME_LIMIT} times the compressed time; "
-        f"OOM: decomposing and training take more than {human_bytes(MEMORY_LIMIT)}."
+        f"OOM: decomposing and training take more than {human_bytes(MEMORY_LIMIT)}. "
+        f"Measured on {' and '.join(sorted({row['date'] for row in data.values()}))}."
     )
     files = (
         "Size: of an uncompressed .saen file with the hierarchy, before merging (labels of all "
