@@ -24,6 +24,18 @@ from tests.rules import broken, layers
         ("cli/x.py", "signal.signal(2, f)", None),
         ("io/x.py", "import lxml.etree", "pyproject.toml does not declare lxml"),
         ("io/x.py", "from sklearn.svm import SVC", None),
+        ("jobs/x.py", "if isinstance(model, Estimator | FittedBlend): pass", "ask a method"),
+        ("jobs/x.py", "y = {FittedCounts: 1}[type(model)]", "ask a method"),
+        (
+            "jobs/x.py",
+            "if type(model) is FittedBlend: pass",
+            "ask a method",
+        ),
+        ("report/x.py", "y = hasattr(model.fitted_, 'module')", "ask a method"),
+        ("report/x.py", "y = model.fitted_.kind == 'networks'", "ask a method"),
+        ("learning/x.py", "if model.kind in ('counts', 'blend'): pass", "ask a method"),
+        ("learning/models/x.py", "if isinstance(model, FittedBlend): pass", None),
+        ("jobs/x.py", "if isinstance(model, Estimator) and header.kind == 'model': pass", None),
     ],
 )
 def test_rules_see_what_breaks_them(place: str, source: str, expected: str | None) -> None:

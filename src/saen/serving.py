@@ -140,7 +140,7 @@ def make_app(
     limits = limits or Limits()
     model = load_model(model_file, device, vectors=vectors)
     takes, name = model_takes(model), Path(model_file).name
-    if "atom_labels" in model.reading_:
+    if "atom_labels" in model.origin_.reading:
         from_smiles(["C"])  # or else every request would say that RDKit is missing
     problems: dict[int | str, dict[str, Any]] = {
         code: {"model": Problem, "description": what}
@@ -239,7 +239,7 @@ def _read(model: Estimator, examples: Sequence[Example]) -> Any:
     """The examples of a request as data for a model, read as those that it was trained on."""
     takes = model_takes(model)
     text, suffix = _file(takes, examples)
-    options = ReadOptions(like=model.reading_, partial_targets=True, progress=False)
+    options = ReadOptions(like=model.origin_.reading, partial_targets=True, progress=False)
     with TemporaryDirectory(prefix="saen-") as folder:
         file = Path(folder) / f"request{suffix}"
         file.write_bytes(text.encode("utf-8", "surrogatepass"))  # the reader says what is wrong

@@ -84,7 +84,7 @@ def molecules(tmp_path: Path) -> Path:
 def test_predict_reads_molecules_as_the_model_was_trained(molecules: Path, tmp_path: Path) -> None:
     model, table = tmp_path / "m.saen", tmp_path / "p.csv"
     invoke("train", molecules, *COUNTS, "--atom-labels", "smiles", "--out", model)
-    assert load(model).reading_ == {"atom_labels": "smiles"}
+    assert load(model).origin_.reading == {"atom_labels": "smiles"}
     assert run("inspect", model)["reading"] == {"atom_labels": "smiles"}
     for option in ((), ("--atom-labels", "smiles")):
         found = run("predict", model, molecules, *option, "--out", table, "--force")
@@ -116,7 +116,7 @@ def test_predict_refuses_atoms_in_smiles_for_a_model_of_elements(
     # Where the model does not know how its data were read, any choice is possible.
     invoke("convert", molecules, stored, "--atom-labels", "smiles")
     invoke("train", stored, *COUNTS, "--out", model, "--force")
-    assert load(model).reading_ == {}
+    assert load(model).origin_.reading == {}
     found = run("predict", model, molecules, "--atom-labels", "smiles", "--out", tmp_path / "p.csv")
     assert found["accuracy"] == 1
 
@@ -131,7 +131,7 @@ def test_predict_reads_the_words_that_the_model_was_trained_on(tmp_path: Path) -
     data.write_text("\n".join(lines))
     options = (*COUNTS, "--target", "label", "--word", "lemma")
     invoke("train", data, *options, "--out", model)
-    assert load(model).reading_ == {"word": "lemma"}
+    assert load(model).origin_.reading == {"word": "lemma"}
     assert run("predict", model, data, "--target", "label", "--out", table)["unseen"] == 0
     assert "--word is form" in fails("predict", model, data, "--word", "form")
 
@@ -225,7 +225,7 @@ def test_a_model_remembers_which_columns_are_labels(tmp_path: Path) -> None:
     options = ("--node-label", "kind", "--preset", "counts")
     said = invoke("train", tmp_path / "edges.csv", "--out", out, *options).stderr
     assert "nodes.csv: 'kind' read as node labels, 'note' not read" in said
-    assert load(out).reading_ == {"node_label": "kind"}
+    assert load(out).origin_.reading == {"node_label": "kind"}
     said = invoke("predict", out, tmp_path / "edges.csv", "--out", tmp_path / "p.csv").stderr
     assert "'note' not read" in said
 

@@ -84,7 +84,7 @@ def test_the_score_is_of_networks_that_have_not_seen_what_they_predict(
     assert np.sum(found["confusion"]) == 40
     assert found["interval"][0] < right / 40 < found["interval"][1]
     assert "held_out" not in report
-    about = saen.load(tmp_path / "model.saen").about_
+    about = saen.load(tmp_path / "model.saen").origin_.about
     assert about["out_of_fold"]["accuracy"] == found["accuracy"]
 
 

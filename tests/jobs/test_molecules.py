@@ -81,8 +81,8 @@ def test_largest_fragments_are_read_where_they_are_asked_for(mess: Path, tmp_pat
     how = ReadOptions(smiles="Structure", target="Log P", largest_fragment=True)
     job = Job(str(mess), "counts", {"C": 1.0, "depth": 1, "inner_folds": 0}, reading=how)
     report = train_model(job, tmp_path / "m.saen")
-    assert report.model.reading_["largest_fragment"] == "yes"
-    assert saen.load(tmp_path / "m.saen").reading_ == report.model.reading_
+    assert report.model.origin_.reading["largest_fragment"] == "yes"
+    assert saen.load(tmp_path / "m.saen").origin_.reading == report.model.origin_.reading
 
 
 def test_repeated_molecules_and_stereoisomers_are_told_of(mess: Path) -> None:

@@ -139,7 +139,7 @@ def test_models_remember_features(tmp_path: Path) -> None:
     report = train_model(
         Job(str(tmp_path / "d.jsonl"), "counts", reading=reading), tmp_path / "m.saen"
     )
-    assert report.model.reading_ == {"features": "dose,constant"}
+    assert report.model.origin_.reading == {"features": "dose,constant"}
     from saen.jobs.predict import predict_dataset
 
     assert predict_dataset(tmp_path / "m.saen", str(tmp_path / "d.jsonl"), None).scored == N

@@ -92,7 +92,7 @@ def test_a_model_without_training_graphs_says_how_to_get_them(model):
     fitted = saen.PartCountsClassifier().fit(threads, threads.targets)
     with pytest.raises(InputError, match=r"call remember\(X\) after fit, or use saen train"):
         fitted.nearest(threads)
-    assert fitted.remember(threads).fit(threads, threads.targets).training_ is None
+    assert fitted.remember(threads).fit(threads, threads.targets).origin_.training is None
 
 
 @pytest.mark.parametrize("name", ["bins", "indptr", "content", "item_keys", "rates.0.logs", "ids"])

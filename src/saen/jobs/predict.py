@@ -129,7 +129,7 @@ def model_takes(model: Estimator) -> str:
 
 def load_for_model(model: Estimator, data: str, reading: ReadOptions, model_file: Path) -> Any:
     """Data for a model, read as those that it was trained on."""
-    like = replace(reading, like=model.reading_)
+    like = replace(reading, like=model.origin_.reading)
     return load_input(data, model_takes(model), like, str(model_file))
 
 
@@ -143,7 +143,7 @@ def _stream_examples(
 ) -> Iterator[Any]:
     """What `load_for_model` loads, in parts if the format allows it, or whole to keep columns."""
     like = replace(
-        reading or ReadOptions(), like=model.reading_, partial_targets=True, all_columns=keep
+        reading or ReadOptions(), like=model.origin_.reading, partial_targets=True, all_columns=keep
     )
     return stream_input(data, model_takes(model), like, str(model_file), whole=keep)
 
@@ -191,13 +191,13 @@ def _noted(part: Any, model: Estimator, known: list[bool]) -> Any:
 
 
 def _trained_on(model: Estimator, data: Any) -> bool:
-    size, checksum = (model.about_.get(key) for key in ("examples", "checksum"))
+    size, checksum = (model.origin_.about.get(key) for key in ("examples", "checksum"))
     return len(data) == size and digest(data) == checksum
 
 
 def own_score(model: Estimator, data: Any) -> str:
     """Where the model was trained on these data, its score on inner folds and what that is."""
-    scores = model.about_.get("out_of_fold", {})
+    scores = model.origin_.about.get("out_of_fold", {})
     if not _trained_on(model, data):
         return ""
     if "accuracy" in scores:
@@ -282,7 +282,9 @@ def _predicted_rows(
 
 def nearest_columns(model: Estimator, examples: Any) -> dict[str, Array]:
     """The nearest training graph of each of some examples, if the model knows these."""
-    return {} if model.training_ is None else model.training_.nearest(examples).columns()
+    return (
+        {} if model.origin_.training is None else model.origin_.training.nearest(examples).columns()
+    )
 
 
 def chosen_level(model: Estimator, level: str | None) -> tuple[int, str, bool]:

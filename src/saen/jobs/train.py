@@ -39,6 +39,7 @@ from saen.learning.decomposing import (
 )
 from saen.learning.estimators import Estimator, fit_problem
 from saen.learning.evaluation import Evaluation, cross_validate
+from saen.learning.files import Origin
 from saen.learning.metrics import Metric
 from saen.learning.models.base import Learner, Study
 from saen.learning.overlap import TrainingGraphs
@@ -242,8 +243,8 @@ def train_model(
             if estimator.evaluation_ is not None:
                 same = prepared.same_data().astype(np.int64)
                 estimator.evaluation_ = replace(estimator.evaluation_, same=same)
-            estimator.reading_, estimator.training_ = read, known
-            estimator.about_ = _about(job.data, loaded, estimator.evaluation_)
+            about = _about(job.data, loaded, estimator.evaluation_)
+            estimator.origin_ = Origin(read, about, known)
 
         if first is not None:
             with timed(seconds, "part counts"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,9 +30,10 @@ from saen.learning.calibration import COVERAGE, logits_of
 from saen.learning.candidates import BUDGETS, default_candidates
 from saen.learning.decomposing import Data, Decompositions, DecompositionSpec
 from saen.learning.evaluation import Evaluation, out_of_fold
+from saen.learning.files import Origin
 from saen.learning.metrics import find_metric
 from saen.learning.models.base import Candidate, Fitted, Learner, Member, Study
-from saen.learning.models.blend import BlendLearner, FittedBlend
+from saen.learning.models.blend import BlendLearner
 from saen.learning.models.counts import (
     CountsArguments,
     CountsLearner,
@@ -76,9 +77,6 @@ from saen.network.settings import History
 class Estimator(Parameters, BaseEstimator, ABC):
     """What all estimators share: fitting, and the model that was fitted."""
 
-    fits: ClassVar[type[Fitted]]
-    """What `fit` makes."""
-
     _: KW_ONLY
     run_dir: str | Path | None = parameter(
         None,
@@ -108,12 +106,8 @@ class Estimator(Parameters, BaseEstimator, ABC):
     """Candidates that were compared on inner folds, with scores and weights; empty if none."""
     evaluation_: Evaluation | None = field(init=False)
     """Predictions and scores on the inner folds; None without inner folds."""
-    reading_: Mapping[str, str] = field(init=False)
-    """How `saen train` read its data; new data are read in the same way."""
-    about_: Mapping[str, Any] = field(init=False)
-    """Data, score and date that `saen train` keeps in a model's file."""
-    training_: TrainingGraphs | None = field(init=False)
-    """Ids and content keys of the training graphs that `remember` keeps."""
+    origin_: Origin = field(init=False)
+    """What `saen train` and `remember` keep of the training data."""
 
     @abstractmethod
     def learner(self) -> Learner:
@@ -303,7 +297,8 @@ class Estimator(Parameters, BaseEstimator, ABC):
             The estimator.
         """
         check_is_fitted(self, "fitted_")
-        self.training_ = TrainingGraphs.of(self._data(X).selected)
+        known = TrainingGraphs.of(self._data(X).selected)
+        self.origin_ = replace(self.origin_, training=known)
         return self
 
     def nearest(self, X: Data) -> NearestTraining:
@@ -335,11 +330,11 @@ class Estimator(Parameters, BaseEstimator, ABC):
         (['45', '46', '47', '48', '49'], 1.0)
         """
         check_is_fitted(self, "fitted_")
-        if self.training_ is None:
+        if self.origin_.training is None:
             raise InputError(
                 "this model does not know its training graphs: call remember(X) after fit"
             )
-        return self.training_.nearest(self._data(X).selected)
+        return self.origin_.training.nearest(self._data(X).selected)
 
     def save(self, path: str | Path) -> int:
         """Write the fitted estimator to one file (no pickle).
@@ -402,7 +397,7 @@ def fit_problem(
         [result] = learner.fit(study, [Fold(train, train[:0])])
     assert result.fitted is not None
     estimator.fitted_, estimator.tried_ = result.fitted, result.tried
-    estimator.reading_, estimator.about_, estimator.training_ = {}, {}, None
+    estimator.origin_ = Origin()
     estimator.evaluation_ = out_of_fold(problem, result, data, learner)
 
 
@@ -631,7 +626,6 @@ class NumberPredictor(RegressorMixin, Estimator):
 class NetworkEstimator(NetworkArguments, Estimator):
     """Estimators over Shift Aggregate Extract Networks."""
 
-    fits: ClassVar[type[Fitted]] = FittedNetworks
     fitted_: FittedNetworks
 
     def learner(self) -> Learner:
@@ -746,7 +740,6 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
 class PartCountsEstimator(CountsArguments, Estimator):
     """Estimators over part counts."""
 
-    fits: ClassVar[type[Fitted]] = FittedCounts
     fitted_: FittedCounts
 
     def learner(self) -> Learner:
@@ -838,8 +831,6 @@ class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
 @dataclass(eq=False, repr=False)
 class BlendEstimator(Estimator):
     """The default estimators: a blend of candidates."""
-
-    fits: ClassVar[type[Fitted]] = FittedBlend
 
     _: KW_ONLY
     candidates: str | Sequence[Any] = parameter(

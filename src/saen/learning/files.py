@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,23 @@ from saen.io.store import container
 
 if TYPE_CHECKING:
     from saen.learning.estimators import Estimator
+    from saen.learning.overlap import TrainingGraphs
 
 KIND = "model"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a model knows of the data that it was trained on, beside what it learned.
+
+    - `reading`: how `saen train` read them; new data are read in the same way;
+    - `about`: their name and size, and score and date of the training, as `saen train` keeps them;
+    - `training`: ids and content keys of the training graphs, None unless they are remembered.
+    """
+
+    reading: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    training: TrainingGraphs | None = None
 
 
 def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
@@ -53,17 +68,18 @@ def save_estimator(estimator: Estimator, path: str | Path) -> int:
         # As pairs: the keys of a JSON object are strings, those of this dictionary classes.
         parameters["class_weight"] = list(parameters["class_weight"].items())
     model, tensors = estimator.fitted_.pack()
+    origin = estimator.origin_
     document = {
         "saen": __version__,
         "estimator": type(estimator).__name__,
         "parameters": _plain(parameters),
         "model": model,
         "tried": estimator.tried_,
-        "reading": dict(estimator.reading_),
-        "about": dict(estimator.about_),
+        "reading": dict(origin.reading),
+        "about": dict(origin.about),
     }
-    if estimator.training_ is not None:
-        document["training"], arrays = estimator.training_.pack()
+    if origin.training is not None:
+        document["training"], arrays = origin.training.pack()
         tensors = {**tensors, **arrays}
     return container.write(path, KIND, document, tensors)
 
@@ -105,12 +121,12 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
         parameters["class_weight"] = dict(parameters["class_weight"])
     fitted = unpack_fitted(document["model"], tensors)
     regression = fitted.targets.choose(for_classes=False, for_numbers=True)
-    if type(fitted) is not cls.fits or regression != issubclass(cls, RegressorMixin):
-        raise InputError("the model is not one of this estimator")
     if parameters["decomposition"] is None:
         parameters["decomposition"] = fitted.decomposition
     estimator = cls(**parameters)
     validate(estimator)
+    if fitted.kind != estimator.learner().kind or regression != issubclass(cls, RegressorMixin):
+        raise InputError("the model is not one of this estimator")
     estimator.fitted_, estimator.tried_, estimator.evaluation_ = fitted, document["tried"], None
     reading = document["reading"]
     choices = {**REMEMBERED, "largest_fragment": ("yes",)}
@@ -119,9 +135,9 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
         for option, choice in reading.items()
     ):
         raise InputError("the way in which the data were read is unknown")
-    estimator.reading_, estimator.about_ = reading, document["about"]
     training = document.get("training")
-    estimator.training_ = None if training is None else TrainingGraphs.unpack(training, tensors)
+    known = None if training is None else TrainingGraphs.unpack(training, tensors)
+    estimator.origin_ = Origin(reading, document["about"], known)
     return estimator
 
 

@@ -131,6 +131,8 @@ class Cost(NamedTuple):
 class Learner(ABC):
     """How models are made of training examples: one per fold, which sees no other examples."""
 
+    kind: ClassVar[str]
+    """What files call the models that it makes."""
     vectors: ClassVar[str] = "attributes"
     """The label by which node attributes are best read."""
     cheap: ClassVar[bool] = False

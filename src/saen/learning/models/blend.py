@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,8 @@ class BlendLearner(Learner):
     - `single`: take the one best candidate, in place of a blend;
     - `refit`: fit the chosen candidate again on all training examples, without inner folds.
     """
+
+    kind: ClassVar[str] = "blend"
 
     listed: Listed
     first: DecompositionSpec
@@ -306,7 +308,7 @@ def _without(part: slice, removed: slice) -> slice:
 class FittedBlend(Fitted):
     """Several fitted models, averaged by weight."""
 
-    kind = "blend"
+    kind = BlendLearner.kind
 
     blended: list[Member]
 

@@ -199,6 +199,7 @@ class CountsArguments(EncodingArguments):
 class CountsLearner(Learner):
     """Fits a linear model or a forest by these arguments."""
 
+    kind: ClassVar[str] = "counts"
     vectors: ClassVar[str] = ATTRIBUTE_BINS
     cheap: ClassVar[bool] = True
     reads_features: ClassVar[bool] = True
@@ -213,7 +214,7 @@ class CountsLearner(Learner):
 
     def key(self) -> Any:
         """Kind and settings."""
-        return [FittedCounts.kind, settings_of(self.arguments), self.class_weight]
+        return [self.kind, settings_of(self.arguments), self.class_weight]
 
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
         """Itself."""
@@ -450,7 +451,7 @@ class CountsModel:
 class FittedCounts(Fitted):
     """A fitted model over part counts."""
 
-    kind = "counts"
+    kind = CountsLearner.kind
 
     model: CountsModel
 

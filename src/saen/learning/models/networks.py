@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -172,6 +172,8 @@ class NetworkArguments(DecompositionArguments):
 class NetworkLearner(Learner):
     """Trains networks by these arguments."""
 
+    kind: ClassVar[str] = "networks"
+
     arguments: NetworkArguments
     class_weight: Any = None
     until: int | None = None
@@ -189,7 +191,7 @@ class NetworkLearner(Learner):
 
     def key(self) -> Any:
         """Kind and settings."""
-        return [FittedNetworks.kind, settings_of(self.arguments), self.class_weight, self.until]
+        return [self.kind, settings_of(self.arguments), self.class_weight, self.until]
 
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
         """Itself."""
@@ -447,7 +449,7 @@ class FittedNetworks(Fitted):
     Each predicts numbers in the unit of its own training examples: `mean`, `scale` (M, outputs).
     """
 
-    kind = "networks"
+    kind = NetworkLearner.kind
 
     networks: TrainedNetworks | SAEN
     mean: Array
