@@ -370,30 +370,28 @@ def load_compressed(source: str | Path) -> CompressedExamples:
 
 @dataclass(eq=False, repr=False)
 class DecompositionArguments(Parameters):
-    """Arguments of estimators that decompose and compress their data in one way."""
+    """Arguments of estimators that decompose and compress their data in one way.
+
+    Parameters
+    ----------
+    decomposition
+        How examples are taken apart: a decomposition, its name, or a name with parameters such as
+        `"neighbourhoods(depth=4)"`.
+    radii
+        Radii of ego graphs, for a decomposition that is given by name and has radii. `auto`: 0, 1,
+        … 3 as long as ego graphs have at most 16 nodes on average.
+    node_labels
+        Node labels to read, for a decomposition that is given by name: `node`, `degree`, `rings`,
+        …, or several, as in `"auto,degree"`. `auto`: the node labels of the data, or the degree if
+        there are none.
+    """
 
     decomposition: str | Decomposition = parameter(
-        "ego",
-        str,
-        HasMethods(("fit", "decompose", "costs"), "Decomposition"),
-        doc="How examples are taken apart: a decomposition, its name, or a name with parameters "
-        'such as `"neighbourhoods(depth=4)"`.',
+        "ego", str, HasMethods(("fit", "decompose", "costs"), "Decomposition")
     )
     _: KW_ONLY
-    radii: str | Sequence[int] = parameter(
-        "auto",
-        StrOptions({"auto"}),
-        Sequence,
-        doc="Radii of ego graphs, for a decomposition that is given by name and has radii. "
-        "`auto`: 0, 1, … 3 as long as ego graphs have at most 16 nodes on average.",
-    )
-    node_labels: str = parameter(
-        "auto",
-        str,
-        doc="Node labels to read, for a decomposition that is given by name: `node`, `degree`, "
-        '`rings`, …, or several, as in `"auto,degree"`. `auto`: the node labels of the data, or '
-        "the degree if there are none.",
-    )
+    radii: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), Sequence)
+    node_labels: str = parameter("auto", str)
 
     _deep: ClassVar[bool] = False
     """Whether a depth left open is as deep as the size of the data allows."""

@@ -75,30 +75,22 @@ from saen.network.settings import History
 
 @dataclass(eq=False, repr=False)
 class Estimator(Parameters, BaseEstimator, ABC):
-    """What all estimators share: fitting, and the model that was fitted."""
+    """What all estimators share: fitting, and the model that was fitted.
+
+    Parameters
+    ----------
+    run_dir
+        Folder for finished stages: an interrupted `fit` continues from there.
+    random_state
+        Random seed. An integer gives the same model every time.
+    progress
+        Whether to show a progress bar. None: on a terminal.
+    """
 
     _: KW_ONLY
-    run_dir: str | Path | None = parameter(
-        None,
-        str,
-        Path,
-        None,
-        doc="Folder for finished stages: an interrupted `fit` continues from there.",
-        runtime=True,
-    )
-    random_state: int | np.random.RandomState | None = parameter(
-        0,
-        *SEED,
-        doc="Random seed. An integer gives the same model every time.",
-        runtime=True,
-    )
-    progress: bool | None = parameter(
-        None,
-        bool,
-        None,
-        doc="Whether to show a progress bar. None: on a terminal.",
-        runtime=True,
-    )
+    run_dir: str | Path | None = parameter(None, str, Path, None, runtime=True)
+    random_state: int | np.random.RandomState | None = parameter(0, *SEED, runtime=True)
+    progress: bool | None = parameter(None, bool, None, runtime=True)
 
     fitted_: Fitted = field(init=False)
     """The fitted model, which knows nothing of the arguments."""
@@ -655,6 +647,11 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     and `target_names_` has their names. Arguments set to `auto` are resolved by
     `saen.learning.auto`.
 
+    Parameters
+    ----------
+    class_weight
+        Weights of classes. `balanced`: inversely proportional to their frequencies.
+
     Examples
     --------
     >>> import saen
@@ -665,13 +662,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     """
 
     _: KW_ONLY
-    class_weight: Any = parameter(
-        None,
-        dict,
-        StrOptions({"balanced"}),
-        None,
-        doc="Weights of classes. `balanced`: inversely proportional to their frequencies.",
-    )
+    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
 
 
 @documented
@@ -785,6 +776,11 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
 
     `X` and `y` are as for `SAENClassifier`. The model is logistic regression, or a forest.
 
+    Parameters
+    ----------
+    class_weight
+        Weights of classes. `balanced`: inversely proportional to their frequencies.
+
     Examples
     --------
     >>> import saen
@@ -795,13 +791,7 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
     """
 
     _: KW_ONLY
-    class_weight: Any = parameter(
-        None,
-        dict,
-        StrOptions({"balanced"}),
-        None,
-        doc="Weights of classes. `balanced`: inversely proportional to their frequencies.",
-    )
+    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
 
 
 @documented
@@ -830,48 +820,40 @@ class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
 
 @dataclass(eq=False, repr=False)
 class BlendEstimator(Estimator):
-    """The default estimators: a blend of candidates."""
+    """The default estimators: a blend of candidates.
+
+    Parameters
+    ----------
+    candidates
+        Estimators to choose from, such as `PartCountsClassifier()` and `SAENClassifier()`. `auto`:
+        a list that depends on the data.
+    decomposition
+        With `auto` candidates: one decomposition for all of them, such as `ego`.
+    budget
+        With `auto` candidates: `quick` (part counts only), `normal` (networks where they pay) or
+        `thorough` (networks everywhere).
+    inner_folds
+        Inner folds of the training examples to compare candidates on. 1 is a single split with a
+        tenth held out (at most 10,000 examples). `auto`: 5 below 500 examples, 3 below 8,000, else
+        1.
+    metric
+        The metric that decides the weights, such as `roc_auc`; ties go to the lower log loss
+        (regression: squared error). None: that loss alone.
+    device
+        Where to train the networks among `auto` candidates: `auto`, `cpu`, `cuda`, ….
+    """
 
     _: KW_ONLY
     candidates: str | Sequence[Any] = parameter(
-        "auto",
-        StrOptions({"auto"}),
-        list,
-        tuple,
-        doc="Estimators to choose from, such as `PartCountsClassifier()` and `SAENClassifier()`. "
-        "`auto`: a list that depends on the data.",
-        runtime=True,
+        "auto", StrOptions({"auto"}), list, tuple, runtime=True
     )
-    decomposition: str = parameter(
-        "auto", str, doc="With `auto` candidates: one decomposition for all of them, such as `ego`."
-    )
-    budget: str = parameter(
-        "normal",
-        StrOptions(set(BUDGETS)),
-        doc="With `auto` candidates: `quick` (part counts only), `normal` (networks where they "
-        "pay) or `thorough` (networks everywhere).",
-    )
+    decomposition: str = parameter("auto", str)
+    budget: str = parameter("normal", StrOptions(set(BUDGETS)))
     inner_folds: int | str = parameter(
-        "auto",
-        Interval(Integral, 1, None, "left"),
-        StrOptions({"auto"}),
-        doc="Inner folds of the training examples to compare candidates on. 1 is a single split "
-        "with a tenth held out (at most 10,000 examples). `auto`: 5 below 500 examples, 3 below "
-        "8,000 (or with groups, several targets or a rare class), else 1.",
+        "auto", Interval(Integral, 1, None, "left"), StrOptions({"auto"})
     )
-    metric: str | None = parameter(
-        None,
-        str,
-        None,
-        doc="The metric that decides the weights, such as `roc_auc`; ties go to the lower log "
-        "loss (regression: squared error). None: that loss alone.",
-    )
-    device: str = parameter(
-        "auto",
-        str,
-        doc="Where to train the networks among `auto` candidates: `auto`, `cpu`, `cuda`, ….",
-        runtime=True,
-    )
+    metric: str | None = parameter(None, str, None)
+    device: str = parameter("auto", str, runtime=True)
 
     def _check(self) -> None:
         """Raise `InputError` for an unknown device or metric, or candidates of the other kind."""

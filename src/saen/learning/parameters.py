@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -17,6 +18,9 @@ from saen.errors import InputError
 
 T = TypeVar("T")
 WIDTH = 84
+_SECTION = "\n\nParameters\n----------\n"
+_ENTRY = re.compile(r"^(\w+)(?: : .*)?\n((?: {4}.*(?:\n|\Z))+)", re.MULTILINE)
+"""An argument in a section of parameters, and the words on it."""
 _TYPES = {Path: "path", Real: "float", None: "None", Sequence: "list of int"}
 
 
@@ -76,30 +80,29 @@ SEED = (Interval(Integral, 0, 2**32 - 1, "both"), np.random.RandomState, None)
 """What scikit-learn takes as `random_state`."""
 
 
-def parameter(default: Any, *accepts: Any, doc: str = "", runtime: bool = False) -> Any:
-    """An argument with the values that it accepts and its entry in the docstring.
-
-    `runtime` arguments do not decide what is learned. An argument without `doc` has that of the
-    base class.
-    """
-    return field(
-        default=default, metadata={"accepts": list(accepts), "doc": doc, "runtime": runtime}
-    )
+def parameter(default: Any, *accepts: Any, runtime: bool = False) -> Any:
+    """An argument with the values that it accepts; `runtime` ones do not decide what is learned."""
+    return field(default=default, metadata={"accepts": list(accepts), "runtime": runtime})
 
 
 def documented(cls: type[T]) -> type[T]:
-    """Add an entry for every argument to the docstring of a class, before its examples."""
-    known = [getattr(base, "__dataclass_fields__", {}) for base in cls.__mro__]
-    names = inspect.signature(cls).parameters
-    entries = []
-    for name in sorted(names, key=lambda name: known[0][name].metadata["runtime"]):
-        docs = [each[name].metadata["doc"] for each in known if name in each]
-        words = textwrap.indent(textwrap.fill(next(filter(None, docs)), WIDTH), "    ")
-        kind, default = _type_of(known[0][name]), known[0][name].default
-        entries.append(f"{name} : {kind}, default={default!r}\n{words}")
+    """Tell in the docstring of a class of all arguments, before its examples.
+
+    The classes that have them tell what they are, in their sections of parameters. What each of
+    them accepts, and its default, are added.
+    """
+    words: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        words |= dict(_ENTRY.findall(inspect.cleandoc(vars(base).get("__doc__") or "")))
+    known = sorted(arguments(cls), key=lambda argument: argument.metadata["runtime"])
+    entries = [
+        f"{each.name} : {_type_of(each)}, default={each.default!r}\n"
+        + textwrap.indent(textwrap.fill(" ".join(words.get(each.name, "").split()), WIDTH), "    ")
+        for each in known
+    ]
     text, examples, code = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples\n")
     listed = "\n".join(entries)
-    cls.__doc__ = f"{text}\n\nParameters\n----------\n{listed}{examples}{code}\n"
+    cls.__doc__ = f"{text.partition(_SECTION)[0]}{_SECTION}{listed}{examples}{code}\n"
     return cls
 
 

@@ -104,43 +104,36 @@ _AT_LEAST_ONE = Interval(Integral, 1, None, "left")
 
 @dataclass(eq=False, repr=False)
 class EncodingArguments(DecompositionArguments):
-    """How parts are counted and encoded."""
+    """How parts are counted and encoded.
+
+    Parameters
+    ----------
+    decomposition
+        How examples are taken apart: a decomposition, its name, or a name with parameters such as
+        `"ego(edges='roles')"`. The depth of `neighbourhoods`, if not given, is 5, or less for large
+        datasets.
+    encoding
+        `unary` turns a count c into the features "at least 1", …, "at least c", whose inner product
+        is Σ min(x, y); thresholds between which no training example lies share a column, which does
+        not change inner products.
+    max_thresholds
+        About the largest number of columns per part in the unary encoding: the first thresholds are
+        exact, later ones ever wider apart, with counts between them interpolated. None: no limit.
+    norm
+        `l2` divides every row by its length (in the unary encoding, that of the unary vector).
+        Parts without a column count, so inner products are those of the normalised kernel.
+    min_graphs
+        Leave out parts that fewer training examples have.
+    """
 
     decomposition: str | Decomposition = parameter(
-        "neighbourhoods",
-        str,
-        HasMethods(("fit", "decompose", "costs"), "Decomposition"),
-        doc="How examples are taken apart: a decomposition, its name, or a name with parameters "
-        "such as `\"ego(edges='roles')\"`. The depth of `neighbourhoods`, if not given, is 5, or "
-        "less for large datasets.",
+        "neighbourhoods", str, HasMethods(("fit", "decompose", "costs"), "Decomposition")
     )
     _: KW_ONLY
-    encoding: str = parameter(
-        "unary",
-        StrOptions(set(ENCODINGS)),
-        doc='`unary` turns a count c into the features "at least 1", …, "at least c", whose inner '
-        "product is Σ min(x, y); thresholds between which no training example lies share a "
-        "column, which does not change inner products.",
-    )
-    max_thresholds: int | None = parameter(
-        None,
-        _AT_LEAST_ONE,
-        None,
-        doc="About the largest number of columns per part in the unary encoding: the first "
-        "thresholds are exact, later ones ever wider apart, with counts between them "
-        "interpolated. None: no limit.",
-    )
-    norm: str | None = parameter(
-        "l2",
-        StrOptions({"l2"}),
-        None,
-        doc="`l2` divides every row by its length (in the unary encoding, that of the unary "
-        "vector). Parts without a column count, so inner products are those of the normalised "
-        "kernel.",
-    )
-    min_graphs: int = parameter(
-        1, _AT_LEAST_ONE, doc="Leave out parts that fewer training examples have."
-    )
+    encoding: str = parameter("unary", StrOptions(set(ENCODINGS)))
+    max_thresholds: int | None = parameter(None, _AT_LEAST_ONE, None)
+    norm: str | None = parameter("l2", StrOptions({"l2"}), None)
+    min_graphs: int = parameter(1, _AT_LEAST_ONE)
 
     _deep: ClassVar[bool] = True
 
@@ -152,46 +145,38 @@ class EncodingArguments(DecompositionArguments):
 
 @dataclass(eq=False, repr=False)
 class CountsArguments(EncodingArguments):
-    """The arguments of estimators over part counts."""
+    """The arguments of estimators over part counts.
+
+    Parameters
+    ----------
+    model
+        `forest`: decision trees over the shares of the most frequent parts and the total number of
+        parts (regression: over plain counts), to which `encoding`, `norm` and `C` do not apply.
+    depth
+        Count parts up to this depth (or number of radii less 1) of `neighbourhoods` or `ego`. None:
+        all. `auto`: selected on inner folds, for a forest from 0, 1 and 2.
+    C
+        Inverse strength of regularisation. `auto`: selected on inner folds, up and down from 1
+        while the loss improves.
+    features
+        Features of whole examples that are read together with the counts: those that the data have
+        (`given`), or also RDKit descriptors of molecules (`rdkit`).
+    inner_folds
+        Inner folds of the training examples that select settings and calibrate. 1 is a single split
+        with a tenth held out; 0 is none (then `auto` is the largest depth and C = 1). `auto`: 5
+        below 500 examples, 3 below 8,000, else 1.
+    """
 
     _: KW_ONLY
-    model: str = parameter(
-        "linear",
-        StrOptions({"linear", "forest"}),
-        doc="`forest`: decision trees over the shares of the most frequent parts and the total "
-        "number of parts (regression: over plain counts), to which `encoding`, `norm` and `C` do "
-        "not apply.",
-    )
+    model: str = parameter("linear", StrOptions({"linear", "forest"}))
     max_thresholds: int | None = parameter(MAX_THRESHOLDS, _AT_LEAST_ONE, None)
     depth: int | str | None = parameter(
-        "auto",
-        Interval(Integral, 0, None, "left"),
-        StrOptions({"auto"}),
-        None,
-        doc="Count parts up to this depth (or number of radii less 1) of `neighbourhoods` or "
-        "`ego`. None: all. `auto`: selected on inner folds, for a forest from 0, 1 and 2.",
+        "auto", Interval(Integral, 0, None, "left"), StrOptions({"auto"}), None
     )
-    C: float | str = parameter(
-        "auto",
-        Interval(Real, 0, None, "neither"),
-        StrOptions({"auto"}),
-        doc="Inverse strength of regularisation. `auto`: selected on inner folds, up and down "
-        "from 1 while the loss improves.",
-    )
-    features: str = parameter(
-        GIVEN,
-        StrOptions({GIVEN, RDKIT}),
-        doc="Features of whole examples that are read together with the counts: those that the "
-        "data have (`given`), or also RDKit descriptors of molecules (`rdkit`).",
-    )
+    C: float | str = parameter("auto", Interval(Real, 0, None, "neither"), StrOptions({"auto"}))
+    features: str = parameter(GIVEN, StrOptions({GIVEN, RDKIT}))
     inner_folds: int | str = parameter(
-        "auto",
-        Interval(Integral, 0, None, "left"),
-        StrOptions({"auto"}),
-        doc="Inner folds of the training examples that select settings and calibrate. 1 is a "
-        "single split with a tenth held out; 0 is none (then `auto` is the largest depth and "
-        "C = 1). `auto`: 5 below 500 examples, 3 below 8,000 (or with groups, several targets "
-        "or a rare class), else 1.",
+        "auto", Interval(Integral, 0, None, "left"), StrOptions({"auto"})
     )
 
 

@@ -80,81 +80,66 @@ _MAX_RATE = 1e30  # well within float32
 
 @dataclass(eq=False, repr=False)
 class NetworkArguments(DecompositionArguments):
-    """The arguments of estimators over networks."""
+    """The arguments of estimators over networks.
+
+    Parameters
+    ----------
+    hidden
+        Sizes of the hidden layers: one list per level, bottom first, without the output layer.
+        `auto`: `[[32], [32, 16], [32]]` for three levels.
+    negative_slope
+        Negative slope of the leaky ReLU.
+    normalization
+        `batch` normalises the aggregates of every level by their mean and variance over the
+        training examples.
+    dropout
+        Share of units dropped after every hidden layer above the bottom.
+    output_activation
+        Whether the leaky ReLU also follows the last layer.
+    n_models
+        Networks per inner fold (in total, if there are no inner folds). The model is their average.
+    epochs
+        Passes over the training examples.
+    batch_size
+        Examples per step; `all` is one step per epoch. `auto`: a sixteenth of the training
+        examples, from 16 to 100.
+    learning_rate
+        Learning rate of Adam.
+    schedule
+        `cosine` lowers the learning rate to zero over the epochs.
+    weight_decay
+        Decay of the weights (not the biases), decoupled from the gradient.
+    min_count
+        Labels that fewer training examples have share one entry.
+    inner_folds
+        Networks are trained on each of these folds of the training examples and tested on the rest,
+        which calibrates them. 1 is a single split with a tenth held out (at most 10,000 examples);
+        0 trains on all examples and does not calibrate. `auto`: 5 below 500 examples, 3 below
+        8,000, else 1.
+    dtype
+        Floating-point type of the networks.
+    device
+        Where to train: `auto`, `cpu`, `cuda`, ….
+    """
 
     _: KW_ONLY
-    hidden: str | Sequence[Sequence[int]] = parameter(
-        "auto",
-        StrOptions({"auto"}),
-        list,
-        tuple,
-        doc="Sizes of the hidden layers: one list per level, bottom first, without the output "
-        "layer. `auto`: `[[32], [32, 16], [32]]` for three levels.",
-    )
-    negative_slope: float = parameter(0.2, Real, doc="Negative slope of the leaky ReLU.")
-    normalization: str = parameter(
-        "batch",
-        StrOptions(set(NORMALIZATIONS)),
-        doc="`batch` normalises the aggregates of every level by their mean and variance over the "
-        "training examples.",
-    )
-    dropout: float = parameter(
-        0.0,
-        Interval(Real, 0, 1, "left"),
-        doc="Share of units dropped after every hidden layer above the bottom.",
-    )
-    output_activation: bool = parameter(
-        False, bool, doc="Whether the leaky ReLU also follows the last layer."
-    )
-    n_models: int = parameter(
-        1,
-        Interval(Integral, 1, MAX_MODELS, "both"),
-        doc="Networks per inner fold (in total, if there are no inner folds). The model is their "
-        "average.",
-    )
-    epochs: int = parameter(
-        40,
-        Interval(Integral, 0, MAX_EPOCHS, "both"),
-        doc="Passes over the training examples.",
-    )
-    batch_size: int | str = parameter(
-        "auto",
-        _COUNT,
-        StrOptions({"auto", "all"}),
-        doc="Examples per step; `all` is one step per epoch. `auto`: a sixteenth of the training "
-        "examples, from 16 to 100.",
-    )
-    learning_rate: float = parameter(
-        0.01, Interval(Real, 0, _MAX_RATE, "right"), doc="Learning rate of Adam."
-    )
-    schedule: str = parameter(
-        "cosine",
-        StrOptions({"constant", "cosine"}),
-        doc="`cosine` lowers the learning rate to zero over the epochs.",
-    )
-    weight_decay: float = parameter(
-        0.0,
-        Interval(Real, 0, _MAX_RATE, "both"),
-        doc="Decay of the weights (not the biases), decoupled from the gradient.",
-    )
-    min_count: int = parameter(
-        1, _COUNT, doc="Labels that fewer training examples have share one entry."
-    )
+    hidden: str | Sequence[Sequence[int]] = parameter("auto", StrOptions({"auto"}), list, tuple)
+    negative_slope: float = parameter(0.2, Real)
+    normalization: str = parameter("batch", StrOptions(set(NORMALIZATIONS)))
+    dropout: float = parameter(0.0, Interval(Real, 0, 1, "left"))
+    output_activation: bool = parameter(False, bool)
+    n_models: int = parameter(1, Interval(Integral, 1, MAX_MODELS, "both"))
+    epochs: int = parameter(40, Interval(Integral, 0, MAX_EPOCHS, "both"))
+    batch_size: int | str = parameter("auto", _COUNT, StrOptions({"auto", "all"}))
+    learning_rate: float = parameter(0.01, Interval(Real, 0, _MAX_RATE, "right"))
+    schedule: str = parameter("cosine", StrOptions({"constant", "cosine"}))
+    weight_decay: float = parameter(0.0, Interval(Real, 0, _MAX_RATE, "both"))
+    min_count: int = parameter(1, _COUNT)
     inner_folds: int | str = parameter(
-        "auto",
-        Interval(Integral, 0, None, "left"),
-        StrOptions({"auto"}),
-        doc="Networks are trained on each of these folds of the training examples and tested on "
-        "the rest, which calibrates them. 1 is a single split with a tenth held out (at most "
-        "10,000 examples); 0 trains on all examples and does not calibrate. `auto`: 5 below 500 "
-        "examples, 3 below 8,000 (or with groups, several targets or a rare class), else 1.",
+        "auto", Interval(Integral, 0, None, "left"), StrOptions({"auto"})
     )
-    dtype: str = parameter(
-        "float32", StrOptions({"float32", "float64"}), doc="Floating-point type of the networks."
-    )
-    device: str = parameter(
-        "auto", str, runtime=True, doc="Where to train: `auto`, `cpu`, `cuda`, …."
-    )
+    dtype: str = parameter("float32", StrOptions({"float32", "float64"}))
+    device: str = parameter("auto", str, runtime=True)
 
     def _check(self) -> None:
         """Raise `InputError` for sizes that are not integers, or an unknown device."""
