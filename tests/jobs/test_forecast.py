@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import saen
-from saen.jobs import forecast
-from saen.jobs.forecast import forecast_line
+from saen.jobs import job as jobs
+from saen.jobs.job import forecast_line
 from saen.learning.decomposing import Decompositions
 from saen.learning.models.base import Study
 from saen.learning.problem import Problem
@@ -22,7 +22,7 @@ import sys
 import numpy as np
 import saen
 from saen._util.memory import peak_memory
-from saen.jobs.forecast import forecast
+from saen.jobs.job import forecast
 from saen.learning.decomposing import Decompositions
 from saen.learning.models.base import Study
 from saen.learning.problem import Problem
@@ -49,7 +49,7 @@ def test_only_long_trainings_are_announced(monkeypatch):
     assert line.startswith("training will take about")
     assert line.endswith("GB of memory")
     assert "minutes" in line
-    monkeypatch.setattr(forecast, "resident_memory", lambda: None)
+    monkeypatch.setattr(jobs, "resident_memory", lambda: None)
     assert "memory" not in forecast_line(learner, study(), times=10_000)
 
 
@@ -82,7 +82,7 @@ def test_a_blend_takes_as_long_as_its_candidates_together():
 
 
 def test_train_and_evaluate_announce_what_takes_long(monkeypatch, tmp_path):
-    monkeypatch.setattr(forecast, "LONG", 0.0)
+    monkeypatch.setattr(jobs, "LONG", 0.0)
     options = ("threads", "--budget", "quick")
     printed = invoke("train", *options, "--out", tmp_path / "model.saen")
     assert "will take about" in printed.stderr

@@ -19,9 +19,8 @@ from saen.data.graphs import Graphs
 from saen.data.overlap import Overlap
 from saen.errors import InputError
 from saen.io.result_tables import open_table
-from saen.jobs.forecast import forecast_line
 from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, overlap_groups
-from saen.jobs.job import Job, kept_columns
+from saen.jobs.job import Job, forecast_line, kept_columns
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
 from saen.learning.decomposing import Decompositions
 from saen.learning.estimators import Estimator

@@ -26,8 +26,7 @@ from saen.io.formats.registry import check_options
 from saen.io.parsing.records import targets_for
 from saen.io.sources.local import input_files
 from saen.jobs.compress import known_ceiling
-from saen.jobs.forecast import forecast_line
-from saen.jobs.job import Job, LoadedJob
+from saen.jobs.job import Job, LoadedJob, forecast_line
 from saen.jobs.notes import stereo_lines
 from saen.jobs.predict import model_facts
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions

@@ -220,6 +220,22 @@ class Estimator(Parameters, BaseEstimator, ABC):
         data = self._data(X)
         return self.fitted_.compress(data, lower_inverse=lower_inverse)
 
+    def predict_each(self, X: Data) -> Floats:
+        """Predict by every network, or member of a blend, alone.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n, members, C), (n, members, t) or (n, members)
+            Probabilities, as `predict_proba` has them, or numbers, as `predict` has them.
+        """
+        data = self._data(X)
+        return self.fitted_.each(data)
+
     def embed(self, X: Data, level: int | None = None) -> Floats:
         """Compute vectors of the examples, or of all objects of a level.
 
@@ -399,7 +415,8 @@ class ClassPredictor(ClassifierMixin, Estimator):
     @property
     def classes_(self) -> Array:
         """The classes in order: shape (C,), or (t, 2) for t targets."""
-        classes: Array = self.fitted_.targets.classes  # type: ignore[attr-defined]
+        classes = self.fitted_.targets.known_classes
+        assert classes is not None
         return classes
 
     @property
@@ -438,22 +455,6 @@ class ClassPredictor(ClassifierMixin, Estimator):
         """
         proba = self.predict_proba(X)
         return self.fitted_.targets.decide(proba)
-
-    def predict_each(self, X: Data) -> Floats:
-        """Predict probabilities by every network, or member of a blend, alone.
-
-        Parameters
-        ----------
-        X : Graphs, list or Hierarchy
-            The examples.
-
-        Returns
-        -------
-        ndarray of shape (n, members, C) or (n, members, t)
-            The probabilities.
-        """
-        data = self._data(X)
-        return self.fitted_.each(data)
 
     def predict_log_proba(self, X: Data) -> Floats:
         """Compute the logarithms of `predict_proba`.
@@ -541,22 +542,6 @@ class NumberPredictor(RegressorMixin, Estimator):
         """
         data = self._data(X)
         return self.fitted_.predictions(data)
-
-    def predict_each(self, X: Data) -> Floats:
-        """Predict by every network, or member of a blend, alone.
-
-        Parameters
-        ----------
-        X : Graphs, list or Hierarchy
-            The examples.
-
-        Returns
-        -------
-        ndarray of shape (n, members) or (n, members, k)
-            The predictions.
-        """
-        data = self._data(X)
-        return self.fitted_.each(data)
 
     def predict_interval(self, X: Data, coverage: float = COVERAGE) -> tuple[Floats, Floats]:
         """Predict intervals, by conformal prediction from the errors on inner folds.

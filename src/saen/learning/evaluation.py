@@ -576,7 +576,7 @@ def cross_validate(
     every = np.arange(len(values))
     first = learner.candidates(data, every)[0].learner.spec
     return Evaluation(
-        classes=_classes(problem),
+        classes=problem.targets.known_classes,
         targets=values,
         splits=splits,
         outputs=outputs,
@@ -621,7 +621,7 @@ def out_of_fold(
     if radii is not None:
         radii[0, fold.held_out] = radius
     return Evaluation(
-        classes=_classes(problem),
+        classes=problem.targets.known_classes,
         targets=problem.values,
         splits=[list(fold.inner)],
         outputs=outputs,
@@ -706,7 +706,3 @@ def _mean_tried(each: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
 def _validation(results: Sequence[FoldResult]) -> Floats | None:
     curves = [result.validation for result in results if result.validation.size]
     return join_curves(curves) if curves else None
-
-
-def _classes(problem: Problem) -> Array | None:
-    return getattr(problem.targets, "classes", None)
