@@ -28,6 +28,7 @@ from saen.decompositions import Ego, Neighbourhoods
 from saen.decompositions.node_labels import describe_label
 from saen.explanations.describe import DecomposedExample
 from saen.explanations.explanation import Explanation
+from saen.learning.decomposing import Decompositions
 from saen.learning.models.base import Member
 from saen.learning.models.blend import FittedBlend
 from saen.network import attribution
@@ -169,6 +170,21 @@ def test_explain_finds_the_nodes_of_a_motif_that_decides():
         assert best.inside is not None
         assert best.inside.sum() * best.count == pytest.approx(best.contribution)
     assert np.mean(hits) >= 0.9
+
+
+@pytest.mark.parametrize("kind", [SAENClassifier, saen.PartCountsClassifier])
+def test_parts_hand_down_what_they_contribute_group_by_group(kind, threads):
+    """All groups in one pass, whatever they have in common, as each of them alone."""
+    model = kind("neighbourhoods(depth=2)").fit(threads, threads.targets).fitted_
+    one = Decompositions(threads[3:4])
+    hierarchy = model.decomposition.decompose(one.data)
+    found = model.explained(hierarchy, np.ones(1), one)
+    groups = [np.array(own) for own in ([0], [1, 4], [4], [0, 1, 2, 3])]
+    together = found.inside(groups)
+    for group, values in zip(groups, together, strict=True):
+        scale = np.abs(found.objects[-2][group]).max()
+        np.testing.assert_allclose(values, found.inside([group])[0], atol=0.02 * scale)
+        assert values.sum() == pytest.approx(found.objects[-2][group].sum())
 
 
 def test_parts_name_their_node_roles_and_labels(threads, model):

@@ -13,6 +13,7 @@ import pytest
 
 import saen
 from saen.learning.decomposing import Decompositions
+from saen.learning.models import forest
 from saen.learning.models.base import Study
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold, make_splits
@@ -26,6 +27,12 @@ LABELLED = replace(
     node_attributes=RNG.normal(size=(GRAPHS.n_nodes, 2)).round(2),
 )
 CLASSES = GRAPHS.targets
+DESCRIBED = replace(
+    GRAPHS,
+    extra={"size": GRAPHS.sizes.astype(float), "noise": RNG.normal(size=N).round(2)},
+    feature_names=("size", "noise"),
+)
+THREE = np.array(["small", "middle", "large"])[np.digitize(GRAPHS.sizes, [12, 15])]
 NUMBERS = np.log(GRAPHS.sizes) + RNG.normal(0, 0.1, N)
 SEVERAL = np.column_stack([GRAPHS.sizes > np.median(GRAPHS.sizes), CLASSES == "questions"]).astype(
     float
@@ -67,27 +74,43 @@ MODELS = {
     "networks by bonds": (networks, {"decomposition": "ego(edges=roles, direction=both)"}),
     "networks in large batches": (networks, {"batch_size": 30}),
     "networks with dropout": (networks, {"dropout": 0.3}),
+    "balanced networks": (networks, {"class_weight": "balanced"}),
+    "networks on one split": (networks, {"inner_folds": 1}),
     "counts": (counts, {}),
     "counts by bins": (counts, {"node_labels": "attribute-bins:4"}),
+    "counts with features": (counts, {}),
+    "balanced counts": (counts, {"class_weight": "balanced"}),
+    "counts on one split": (counts, {"inner_folds": 1}),
     "forest": (counts, {"model": "forest"}),
     "ego counts": (counts, {"decomposition": "ego", "node_labels": "degree"}),
     "blend": (blend, {}),
-    "blend by a metric": (blend, {"metric": "mae"}),
+    "blend by errors": (blend, {"metric": "mae"}),
+    "blend by areas": (blend, {"metric": "roc_auc"}),
 }
 TARGETS = {
     "classes": (CLASSES, False),
+    "three classes": (THREE, False),
     "several": (SEVERAL, False),
     "numbers": (NUMBERS, True),
     "several numbers": (SEVERAL_NUMBERS, True),
 }
 EXACT = ("counts", "forest")
+OF_CLASSES = ("classes", "three classes", "several")
 CASES = [
-    (model, target)
-    for model in MODELS
-    for target in TARGETS
-    if (model in ("networks", "counts", "blend") or target == "classes")
-    and model != "blend by a metric"
-] + [("blend by a metric", "numbers")]
+    *[(m, target) for m in ("networks", "counts", "forest", "blend") for target in TARGETS],
+    *[(m, target) for m in ("balanced networks", "balanced counts") for target in OF_CLASSES],
+    *[(m, target) for m in ("counts on one split", "networks on one split") for target in TARGETS],
+    ("counts with features", "classes"),
+    ("counts with features", "several numbers"),
+    ("blend by errors", "numbers"),
+    ("blend by areas", "three classes"),
+    *[
+        (m, "classes")
+        for m in MODELS
+        if m not in ("networks", "counts", "forest", "blend", "blend by errors", "blend by areas")
+        and not m.startswith(("balanced", "counts with", "counts on one", "networks on one"))
+    ],
+]
 
 
 SELDOM = {("blend", "numbers"), ("blend", "several numbers"), ("networks", "several numbers")}
@@ -101,6 +124,8 @@ def marked(cases):
 def data_for(model):
     if model in ("networks by attributes", "counts by bins"):
         return LABELLED
+    if model == "counts with features":
+        return DESCRIBED
     if model == "networks by bonds":
         kinds = np.where(RNG.random(GRAPHS.n_edges) < 0.03, "rare", "usual")
         return replace(GRAPHS, edge_labels=_both_ways(kinds))
@@ -139,9 +164,28 @@ def assert_same_choices(one, other, exact):
     assert_same([one[k] for k in numbers], [other[k] for k in numbers], exact)
 
 
+def assert_same_model(one, other):
+    """All that is fitted: columns, coefficients, trees, parameters, calibrations, weights.
+
+    Layers of a network have a row for every label and role of all data.
+    """
+    (_, first), (_, second) = one.pack(), other.pack()
+    mine, theirs = (
+        {key: array for key, array in tensors.items() if "schema." not in key}
+        for tensors in (first, second)
+    )
+    assert mine.keys() == theirs.keys()
+    for key, array in mine.items():
+        if "levels.0." in key or ("levels." in key and array.shape != theirs[key].shape):
+            continue
+        exact = any(f"{kind}." in key for kind in ("counts", "linear", "forest"))
+        assert_same(array, theirs[key], exact)
+
+
 @pytest.fixture(autouse=True)
-def one_thread():
+def one_thread(monkeypatch):
     torch = pytest.importorskip("torch")
+    monkeypatch.setattr(forest, "N_TREES", 10)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -172,6 +216,7 @@ def test_every_fold_equals_fit_on_its_training_examples(model, target):
             held_out[result.fold.held_out] = result.held_out
             assert_same(alone.evaluation_.outputs[0], held_out[train], exact)
         assert_same_choices(alone.tried_, result.tried, exact)
+        assert_same_model(alone.fitted_, result.fitted)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +254,9 @@ def others(graphs, rows):
         else np.full((18 * len(rows), 2), 40.0),
         edge_labels=None if graphs.edge_labels is None else ["new"] * 153 * len(rows),
     )
+    if graphs.feature_names:
+        columns = dict.fromkeys(graphs.extra, np.full(len(rows), 1e6))
+        shape = replace(shape, extra=columns, feature_names=graphs.feature_names)
     kept = np.setdiff1d(np.arange(len(graphs)), rows)
     parts = [graphs[kept].with_targets(None), shape.with_targets(None)]
     joined = saen.Graphs.concatenate([part.with_ids(None) for part in parts])
@@ -228,9 +276,14 @@ def test_test_examples_have_no_influence(model, target):
     train = np.setdiff1d(np.arange(N), rows)
     changed = y.copy()
     changed[rows] = changed[rows][::-1]
+    weights, groups = WEIGHTS.copy(), GROUPS + N
+    weights[rows], groups[rows] = 7.0, 0
     results = []
-    for data, values in ((graphs, y), (others(graphs, rows), changed)):
-        problem = Problem.of(values, regression=numbers)
+    for data, values, *about in (
+        (graphs, y, WEIGHTS, GROUPS + N),
+        (others(graphs, rows), changed, weights, groups),
+    ):
+        problem = Problem.of(values, regression=numbers, sample_weight=about[0], groups=about[1])
         shared = Decompositions(data)
         study = Study(shared, problem)
         [result] = make(numbers, **arguments).learner().fit(study, [Fold(train, rows)])
@@ -242,6 +295,7 @@ def test_test_examples_have_no_influence(model, target):
     assert_same(one.held_out, other.held_out, exact)
     assert_same(one.calibration.temperature, other.calibration.temperature, exact)
     assert_same_choices(one.tried, other.tried, exact)
+    assert_same_model(one.fitted, other.fitted)
 
 
 def test_default_candidates_do_not_look_at_test_examples():

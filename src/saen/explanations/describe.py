@@ -135,7 +135,7 @@ class DecomposedExample:
         level: int,
         contributions: Floats,
         n_parts: int,
-        inside: Callable[[int], Floats] | None = None,
+        inside: Callable[[Sequence[Ints]], list[Floats]] | None = None,
     ) -> tuple[Part, ...]:
         """The `n_parts` strongest parts of a level, with the contributions `inside` each.
 
@@ -151,20 +151,23 @@ class DecomposedExample:
         relation = self.hierarchy.relations[level]
         times = np.ones(relation.n_parts, dtype=np.int64)
         np.maximum.at(times, relation.parts, relation.multiplicity)
+        everywhere = [np.flatnonzero(members == fragment) for fragment in strongest]
+        here = [
+            own[places[own] == places[first[fragment]]]
+            for fragment, own in zip(strongest, everywhere, strict=True)
+        ]
+        values = [None] * len(strongest) if inside is None else inside(here)
         parts = []
-        for fragment, what in zip(strongest, words, strict=True):
-            number = int(first[fragment])
-            own = np.flatnonzero(members == fragment)
-            here = own[places[own] == places[number]]
+        for fragment, what, own, value in zip(strongest, words, everywhere, values, strict=True):
             by_place = own[np.lexsort((-times[own], places[own]))]
             once = by_place[np.flatnonzero(np.diff(places[by_place], prepend=-1))]
-            values = None if inside is None else np.sum([inside(i) for i in here.tolist()], axis=0)
             about = {
-                "inside": values,
+                "inside": value,
                 "count": int(times[once].sum()),
                 "roles": self._roles(level, own),
                 "everywhere": self.bottom_objects(level, once),
             }
+            number = int(first[fragment])
             parts.append(self.part(level, number, totals[fragment], what, **about))
         return tuple(parts)
 

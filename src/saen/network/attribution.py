@@ -34,7 +34,7 @@ layer; steps are doubled until the contributions have settled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +74,7 @@ class Contributions:
 class Passed:
     """A network over a hierarchy, with the representations h_l of all objects, bottom first.
 
-    The hierarchy may end below the network's top: see `part`.
+    The hierarchy may end below the network's top: see `parts`.
     """
 
     network: SAEN
@@ -90,17 +90,20 @@ class Passed:
         lower = [network(tensors, level=level) for level in range(hierarchy.depth)]
         return Passed(network, hierarchy, (*lower, network(tensors)))
 
-    def part(self, number: int) -> Passed:
-        """The same for a part of the top alone, on top of what it is made of."""
+    def parts(self, groups: Sequence[Ints]) -> tuple[Passed, list[int]]:
+        """The same for groups of parts of the top alone, and how many bottom objects each has.
+
+        What several groups are made of is there once for each of them.
+        """
         lower = Hierarchy(
             self.hierarchy.attributes, self.hierarchy.relations[:-1], self.hierarchy.names[:-1]
         )
-        ids: Ints = np.array([number])
-        h = [self.h[lower.depth][ids]]
-        for level in range(lower.depth - 1, -1, -1):
-            ids = lower.relations[level].parts_of(ids)
-            h.append(self.h[level][_longs(ids)])
-        return Passed(self.network, lower[[number]], tuple(reversed(h)))
+        ids = [list(groups)]
+        for relation in reversed(lower.relations):
+            ids.append([relation.parts_of(own) for own in ids[-1]])
+        h = [self.h[level][_longs(np.concatenate(own))] for level, own in enumerate(reversed(ids))]
+        apart = Hierarchy.concatenate([lower[own] for own in groups])
+        return Passed(self.network, apart, tuple(h)), [len(own) for own in ids[-1]]
 
     @torch.no_grad()
     def contributions(

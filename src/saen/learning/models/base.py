@@ -300,7 +300,7 @@ class Explained(NamedTuple):
 
     - `output`, and the `baseline` that it is compared with;
     - `objects`, `empty`: per level, bottom first; `entries`: per relation (see `Explanation`);
-    - `inside`: from the number of a part, what the bottom objects inside it contribute;
+    - `inside`: from groups of parts, what the bottom objects inside each group contribute to it;
     - `steps`: of integrals;
     - `features`: numbers about the whole example, whose contributions are none of objects.
     """
@@ -310,7 +310,7 @@ class Explained(NamedTuple):
     objects: list[Floats]
     empty: list[Floats]
     entries: list[Floats]
-    inside: Callable[[int], Floats]
+    inside: Callable[[Sequence[Ints]], list[Floats]]
     steps: int
     features: Sequence[FeatureContribution] = ()
 

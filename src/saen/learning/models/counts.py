@@ -544,13 +544,11 @@ class FittedCounts(Fitted):
             entries.append(shares)
             objects.append(_sums(relation, shares))
 
-        def inside(number: int) -> Floats:
-            values = np.zeros_like(parts)
-            values[number] = parts[number]
-            reached = np.array([number])
+        def inside(group: Ints) -> Floats:
+            values, reached = np.zeros_like(parts), group
+            values[group] = parts[group]
             for relation in reversed(hierarchy.relations[:-1]):
-                shares = relation.shared(values)
-                values = _sums(relation, shares)
+                values = _sums(relation, relation.shared(values))
                 reached = relation.parts_of(reached)
             inside: Floats = values[reached]
             return inside
@@ -561,7 +559,7 @@ class FittedCounts(Fitted):
             objects[::-1],
             [*objects[:0:-1], np.array([baselines[0]])],
             entries[::-1],
-            inside,
+            lambda groups: [inside(group) for group in groups],
             1,
             self._named(features, beside),
         )

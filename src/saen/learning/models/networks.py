@@ -551,13 +551,15 @@ class FittedNetworks(Fitted):
         top, *below = passed.contributions(self._gradient(weights)[None])
         levels, shift = [*reversed(below), top], self._shift(weights)  # bottom first
 
-        def inside(number: int) -> Floats:
-            gradient, own = below[0].gradients[number], below[0].objects[number]
-            if hierarchy.depth == 1:
-                return np.array([own])
-            share = np.array([own - float((gradient * passed.h[-2][number]).sum())])
-            *_, bottom = passed.part(number).contributions(gradient[None], share)
-            return bottom.objects
+        def inside(groups: Sequence[Ints]) -> list[Floats]:
+            if hierarchy.depth == 1 or not groups:
+                return [below[0].objects[own] for own in groups]
+            numbers = np.concatenate(groups)
+            gradients, own = below[0].gradients[numbers], below[0].objects[numbers]
+            shares = own - (gradients * passed.h[-2][numbers]).sum(dim=(1, 2)).numpy()
+            apart, sizes = passed.parts(groups)
+            *_, bottom = apart.contributions(gradients, shares)
+            return np.split(bottom.objects, np.cumsum(sizes)[:-1])
 
         return Explained(
             float(self._weighted(passed.h[-1], weights)[0]),
