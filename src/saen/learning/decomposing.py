@@ -30,7 +30,7 @@ from saen.io.libraries.rdkit import descriptors
 from saen.io.store import container
 from saen.learning import auto
 from saen.learning.features import GIVEN, RDKIT, Features, with_features
-from saen.learning.parameters import HasMethods, Parameters, StrOptions, parameter
+from saen.learning.parameters import Parameters, parameter
 
 Data = Collection | Hierarchy | Iterable[Any]
 """`Graphs`, `Documents`, `NestedData`, `Decompositions` of one of these, a `Hierarchy`, or graphs
@@ -386,11 +386,9 @@ class DecompositionArguments(Parameters):
         there are none.
     """
 
-    decomposition: str | Decomposition = parameter(
-        "ego", str, HasMethods(("fit", "decompose", "costs"), "Decomposition")
-    )
+    decomposition: str | Decomposition = parameter("ego", str, Decomposition)
     _: KW_ONLY
-    radii: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), Sequence)
+    radii: str | Sequence[int] = parameter("auto", {"auto"}, Sequence)
     node_labels: str = parameter("auto", str)
 
     _deep: ClassVar[bool] = False

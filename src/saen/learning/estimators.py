@@ -55,7 +55,6 @@ from saen.learning.parameters import (
     SEED,
     Interval,
     Parameters,
-    StrOptions,
     documented,
     parameter,
     validate,
@@ -647,7 +646,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     """
 
     _: KW_ONLY
-    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
+    class_weight: Any = parameter(None, dict, {"balanced"}, None)
 
 
 @documented
@@ -686,7 +685,7 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
 
     _: KW_ONLY
     n_models: int = parameter(3, Interval(Integral, 1, 10_000, "both"))
-    inner_folds: int | str = parameter(0, Interval(Integral, 0, None, "left"), StrOptions({"auto"}))
+    inner_folds: int | str = parameter(0, Interval(Integral, 0, None, "left"), {"auto"})
 
     @property
     def _n_features_out(self) -> int:
@@ -776,7 +775,7 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
     """
 
     _: KW_ONLY
-    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
+    class_weight: Any = parameter(None, dict, {"balanced"}, None)
 
 
 @documented
@@ -797,7 +796,7 @@ class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
     """
 
     _: KW_ONLY
-    norm: str | None = parameter(None, StrOptions({"l2"}), None)
+    norm: str | None = parameter(None, {"l2"}, None)
 
 
 # -- blends: the default -------------------------------------------------------------------------
@@ -829,14 +828,10 @@ class BlendEstimator(Estimator):
     """
 
     _: KW_ONLY
-    candidates: str | Sequence[Any] = parameter(
-        "auto", StrOptions({"auto"}), list, tuple, runtime=True
-    )
+    candidates: str | Sequence[Any] = parameter("auto", {"auto"}, list, tuple, runtime=True)
     decomposition: str = parameter("auto", str)
-    budget: str = parameter("normal", StrOptions(set(BUDGETS)))
-    inner_folds: int | str = parameter(
-        "auto", Interval(Integral, 1, None, "left"), StrOptions({"auto"})
-    )
+    budget: str = parameter("normal", set(BUDGETS))
+    inner_folds: int | str = parameter("auto", Interval(Integral, 1, None, "left"), {"auto"})
     metric: str | None = parameter(None, str, None)
     device: str = parameter("auto", str, runtime=True)
 

@@ -52,36 +52,15 @@ class Interval:
         return f"{kind} in {left}{low}, {high}{right}"
 
 
-@dataclass(frozen=True)
-class StrOptions:
-    """Some texts."""
-
-    options: set[str]
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, str) and value in self.options
-
-
-@dataclass(frozen=True)
-class HasMethods:
-    """Objects with some methods, by the name of what has them."""
-
-    methods: tuple[str, ...]
-    name: str
-
-    def __contains__(self, value: object) -> bool:
-        return all(callable(getattr(value, method, None)) for method in self.methods)
-
-    def __str__(self) -> str:
-        return self.name
-
-
 SEED = (Interval(Integral, 0, 2**32 - 1, "both"), np.random.RandomState, None)
 """What scikit-learn takes as `random_state`."""
 
 
 def parameter(default: Any, *accepts: Any, runtime: bool = False) -> Any:
-    """An argument with the values that it accepts; `runtime` ones do not decide what is learned."""
+    """An argument, and what it accepts: types, intervals, None, or a set of texts.
+
+    `runtime` ones do not decide what is learned.
+    """
     return field(default=default, metadata={"accepts": list(accepts), "runtime": runtime})
 
 
@@ -110,8 +89,8 @@ def _type_of(argument: Field[Any]) -> str:
     """The values that an argument accepts, as docstrings write types."""
     words = []
     for each in argument.metadata["accepts"]:
-        if isinstance(each, StrOptions):
-            options = sorted(each.options, key=lambda option: (option != argument.default, option))
+        if isinstance(each, set):
+            options = sorted(each, key=lambda option: (option != argument.default, option))
             words.append(f"{{{', '.join(map(repr, options))}}}")
         elif each in _TYPES:
             words.append(_TYPES[each])
@@ -122,11 +101,13 @@ def _type_of(argument: Field[Any]) -> str:
 
 
 def _accepts(accepted: Any, value: Any) -> bool:
-    """Whether a value is of a type, or among others; text is no sequence."""
+    """Whether a value is of a type, or among others; text is no sequence, and a list no text."""
     if accepted is None:
         return value is None
     if accepted is Sequence:
         return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    if isinstance(accepted, set):
+        return isinstance(value, str) and value in accepted
     return isinstance(value, accepted) if isinstance(accepted, type) else value in accepted
 
 

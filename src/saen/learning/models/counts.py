@@ -75,9 +75,7 @@ from saen.learning.models.encoding import (
 from saen.learning.models.forest import MIN_LEAF, Forest
 from saen.learning.models.solvers import Linear, Solver, quiet
 from saen.learning.parameters import (
-    HasMethods,
     Interval,
-    StrOptions,
     clone_with,
     parameter,
     settings_of,
@@ -126,13 +124,11 @@ class EncodingArguments(DecompositionArguments):
         Leave out parts that fewer training examples have.
     """
 
-    decomposition: str | Decomposition = parameter(
-        "neighbourhoods", str, HasMethods(("fit", "decompose", "costs"), "Decomposition")
-    )
+    decomposition: str | Decomposition = parameter("neighbourhoods", str, Decomposition)
     _: KW_ONLY
-    encoding: str = parameter("unary", StrOptions(set(ENCODINGS)))
+    encoding: str = parameter("unary", set(ENCODINGS))
     max_thresholds: int | None = parameter(None, _AT_LEAST_ONE, None)
-    norm: str | None = parameter("l2", StrOptions({"l2"}), None)
+    norm: str | None = parameter("l2", {"l2"}, None)
     min_graphs: int = parameter(1, _AT_LEAST_ONE)
 
     _deep: ClassVar[bool] = True
@@ -168,16 +164,12 @@ class CountsArguments(EncodingArguments):
     """
 
     _: KW_ONLY
-    model: str = parameter("linear", StrOptions({"linear", "forest"}))
+    model: str = parameter("linear", {"linear", "forest"})
     max_thresholds: int | None = parameter(MAX_THRESHOLDS, _AT_LEAST_ONE, None)
-    depth: int | str | None = parameter(
-        "auto", Interval(Integral, 0, None, "left"), StrOptions({"auto"}), None
-    )
-    C: float | str = parameter("auto", Interval(Real, 0, None, "neither"), StrOptions({"auto"}))
-    features: str = parameter(GIVEN, StrOptions({GIVEN, RDKIT}))
-    inner_folds: int | str = parameter(
-        "auto", Interval(Integral, 0, None, "left"), StrOptions({"auto"})
-    )
+    depth: int | str | None = parameter("auto", Interval(Integral, 0, None, "left"), {"auto"}, None)
+    C: float | str = parameter("auto", Interval(Real, 0, None, "neither"), {"auto"})
+    features: str = parameter(GIVEN, {GIVEN, RDKIT})
+    inner_folds: int | str = parameter("auto", Interval(Integral, 0, None, "left"), {"auto"})
 
 
 @dataclass(frozen=True, eq=False)

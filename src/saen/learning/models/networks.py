@@ -46,7 +46,7 @@ from saen.learning.models.base import (
     problem_arrays,
     unpack_common,
 )
-from saen.learning.parameters import Interval, StrOptions, clone_with, parameter, settings_of
+from saen.learning.parameters import Interval, clone_with, parameter, settings_of
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold
 from saen.network.architecture import NORMALIZATIONS, Architecture, join_models
@@ -123,22 +123,20 @@ class NetworkArguments(DecompositionArguments):
     """
 
     _: KW_ONLY
-    hidden: str | Sequence[Sequence[int]] = parameter("auto", StrOptions({"auto"}), list, tuple)
+    hidden: str | Sequence[Sequence[int]] = parameter("auto", {"auto"}, list, tuple)
     negative_slope: float = parameter(0.2, Real)
-    normalization: str = parameter("batch", StrOptions(set(NORMALIZATIONS)))
+    normalization: str = parameter("batch", set(NORMALIZATIONS))
     dropout: float = parameter(0.0, Interval(Real, 0, 1, "left"))
     output_activation: bool = parameter(False, bool)
     n_models: int = parameter(1, Interval(Integral, 1, MAX_MODELS, "both"))
     epochs: int = parameter(40, Interval(Integral, 0, MAX_EPOCHS, "both"))
-    batch_size: int | str = parameter("auto", _COUNT, StrOptions({"auto", "all"}))
+    batch_size: int | str = parameter("auto", _COUNT, {"auto", "all"})
     learning_rate: float = parameter(0.01, Interval(Real, 0, _MAX_RATE, "right"))
-    schedule: str = parameter("cosine", StrOptions({"constant", "cosine"}))
+    schedule: str = parameter("cosine", {"constant", "cosine"})
     weight_decay: float = parameter(0.0, Interval(Real, 0, _MAX_RATE, "both"))
     min_count: int = parameter(1, _COUNT)
-    inner_folds: int | str = parameter(
-        "auto", Interval(Integral, 0, None, "left"), StrOptions({"auto"})
-    )
-    dtype: str = parameter("float32", StrOptions({"float32", "float64"}))
+    inner_folds: int | str = parameter("auto", Interval(Integral, 0, None, "left"), {"auto"})
+    dtype: str = parameter("float32", {"float32", "float64"})
     device: str = parameter("auto", str, runtime=True)
 
     def _check(self) -> None:
