@@ -89,7 +89,7 @@ class Evaluation:
     - `target_names`: of several targets;
     - `radius`: of the intervals around predicted numbers, shaped as `outputs`, if there are any;
     - `ids` (n,): of the examples, by default their numbers;
-    - `validation_loss` (epochs, networks): curves on inner folds of the training parts, if any.
+    - `validation_loss` (epochs, networks): curves on inner folds of the training parts.
     """
 
     classes: NDArray[Any] | None
@@ -106,7 +106,7 @@ class Evaluation:
     tried: list[dict[str, Any]] = field(default_factory=list)
     target_names: list[str] = field(default_factory=list)
     radius: Floats | None = None
-    validation_loss: Floats | None = None
+    validation_loss: Floats = field(default_factory=lambda: np.empty((0, 0)))
     same: NDArray[np.int64] | None = None
     overlapping: NDArray[np.bool_] | None = None
     ids: Array | None = None
@@ -134,7 +134,7 @@ class Evaluation:
     def curves(self) -> dict[str, Floats]:
         """Losses of all networks by name, (epochs, networks) each."""
         inner = self.validation_loss
-        return {"training": self.loss} | ({} if inner is None else {"inner validation": inner})
+        return {"training": self.loss} | ({"inner validation": inner} if inner.size else {})
 
     @property
     def probabilities(self) -> Floats:
@@ -582,7 +582,7 @@ def cross_validate(
         outputs=outputs,
         # Duplicates and ceilings are those of all candidates for the whole data.
         rows=learner.identical(data, every).astype(np.int64),
-        loss=join_curves([result.loss for result in results if result.loss.size]),
+        loss=join_curves([result.loss for result in results]),
         seconds=dict(study.seconds),
         selection=selection,
         metric=score.name,
@@ -591,7 +591,7 @@ def cross_validate(
         tried=_mean_tried([result.tried for result in results]),
         target_names=list(problem.targets.names),
         radius=radius,
-        validation_loss=_validation(results),
+        validation_loss=join_curves([result.validation for result in results]),
         same=data.same_data().astype(np.int64),
         ids=data.ids,
     )
@@ -632,7 +632,7 @@ def out_of_fold(
         metric=problem.targets.metric().name,
         tried=result.tried,
         target_names=list(problem.targets.names),
-        validation_loss=result.validation if result.validation.size else None,
+        validation_loss=result.validation,
         ids=data.ids,
     )
 
@@ -701,8 +701,3 @@ def _mean_tried(each: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
         {**one, "score": float(np.mean(one["score"])) if one["score"] else None}
         for one in merged.values()
     ]
-
-
-def _validation(results: Sequence[FoldResult]) -> Floats | None:
-    curves = [result.validation for result in results if result.validation.size]
-    return join_curves(curves) if curves else None

@@ -188,10 +188,7 @@ class BlendLearner(Learner):
             calibration = replace(calibration, spreads=_spread(rows, weights))
             spread = _spread(members, weights)
         metric = self.metric or problem.targets.metric()
-        scores = [
-            _mean_of_known(np.array([[metric(truth[p], each[p]) for p in parts]]))[0]
-            for each in rows
-        ]
+        scores = metric.goodness(_mean_goodness(metric, truth, parts, rows))
         tried = [
             {**each.name, "score": float(s) if np.isfinite(s) else None, "weight": float(w)}
             for each, s, w in zip(candidates, scores, weights, strict=True)
@@ -214,10 +211,8 @@ class BlendLearner(Learner):
             calibration=calibration,
             tested=tested,
             held_out=held_out,
-            loss=join_curves([results[k].loss for k in order if results[k].loss.size]),
-            validation=join_curves(
-                [results[k].validation for k in order if results[k].validation.size]
-            ),
+            loss=join_curves([results[k].loss for k in order]),
+            validation=join_curves([results[k].validation for k in order]),
             chosen={k: v for k, v in chosen[0].items() if k not in ("score", "weight")}
             if self.single
             else chosen,
@@ -450,13 +445,8 @@ def _mean_goodness(
     Each fold is predicted by other models, whose outputs are not to be ranked together.
     """
     scores = [[metric(truth[fold], rows[fold]) for fold in folds] for rows in predictions]
-    return metric.goodness(_mean_of_known(np.array(scores)))
-
-
-def _mean_of_known(values: Floats) -> Floats:
-    """The mean of every row without its NaNs, NaN for a row of NaNs."""
-    mean: Floats = np.ma.masked_invalid(values).mean(axis=1).filled(np.nan)
-    return mean
+    means: Floats = np.ma.masked_invalid(scores).mean(axis=1).filled(np.nan)
+    return metric.goodness(means)
 
 
 def choose_best(scores: Floats, ties: Floats) -> NDArray[np.int64]:

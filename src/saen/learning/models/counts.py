@@ -18,7 +18,6 @@ its own parts in equal shares, since the model tells whole parts apart and not w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -810,11 +809,8 @@ class _FoldProblem:
 
         folds = self.fold.inner or ()
         jobs = [(*each, *fold) for each in settings for fold in folds]
-        if self.n_threads == 1:
-            found = [outputs(*job) for job in jobs]
-        else:  # the solvers release the interpreter's lock
-            with ThreadPoolExecutor(self.n_threads) as pool:
-                found = list(pool.map(lambda job: outputs(*job), jobs))
+        # The solvers release the interpreter's lock.
+        found = Parallel(self.n_threads, prefer="threads")(delayed(outputs)(*job) for job in jobs)
         n = len(folds)
         return [trial(found[k : k + n]) for k in range(0, len(found), n)]
 
