@@ -84,9 +84,9 @@ class ReadOptions:
         Whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by default
         the system's cache folder).
     like : Mapping[str, str], default={}
-        How the data of a model were read (its `reading_`): `atom_labels`, `largest_fragment`,
-        `word` and the names of columns with features, labels and attributes are the same. Columns
-        of tables with molecules, ids and targets may have other names.
+        How the data of a model were read (its `origin_.reading`): `atom_labels`,
+        `largest_fragment`, `word` and the names of columns with features, labels and attributes are
+        the same. Columns of tables with molecules, ids and targets may have other names.
     remember : Callable[[str, str], object] | None, default=None
         Called with the name and the choice of each of these, where there is one.
     """

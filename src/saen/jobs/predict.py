@@ -176,7 +176,7 @@ def predict_dataset(
         report = write_predictions(
             model, out, _predicted_rows(model, parts, keep, reading or ReadOptions(), update)
         )
-    own_file = Path(data).is_file() and file_checksum(Path(data)) == model.about_.get("file")
+    own_file = Path(data).is_file() and file_checksum(Path(data)) == model.origin_.about.get("file")
     report = replace(report, training=own_file or known == [True])
     wanted = reading.target if reading is not None else None
     if wanted and not report.scores and not report.not_scored:

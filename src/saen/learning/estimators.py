@@ -818,8 +818,8 @@ class BlendEstimator(Estimator):
         `thorough` (networks everywhere).
     inner_folds
         Inner folds of the training examples to compare candidates on. 1 is a single split with a
-        tenth held out (at most 10,000 examples). `auto`: 5 below 500 examples, 3 below 8,000, else
-        1.
+        tenth held out (at most 10,000 examples). `auto`: 5 below 500 examples, 3 below 8,000 (or
+        with groups, several targets or a rare class), else 1.
     metric
         The metric that decides the weights, such as `roc_auc`; ties go to the lower log loss
         (regression: squared error). None: that loss alone.

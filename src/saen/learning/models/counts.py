@@ -159,7 +159,7 @@ class CountsArguments(EncodingArguments):
     inner_folds
         Inner folds of the training examples that select settings and calibrate. 1 is a single split
         with a tenth held out; 0 is none (then `auto` is the largest depth and C = 1). `auto`: 5
-        below 500 examples, 3 below 8,000, else 1.
+        below 500 examples, 3 below 8,000 (or with groups, several targets or a rare class), else 1.
     """
 
     _: KW_ONLY

@@ -114,8 +114,8 @@ class NetworkArguments(DecompositionArguments):
     inner_folds
         Networks are trained on each of these folds of the training examples and tested on the rest,
         which calibrates them. 1 is a single split with a tenth held out (at most 10,000 examples);
-        0 trains on all examples and does not calibrate. `auto`: 5 below 500 examples, 3 below
-        8,000, else 1.
+        0 trains on all examples and does not calibrate. `auto`: 5 below 500 examples, 3 below 8,000
+        (or with groups, several targets or a rare class), else 1.
     dtype
         Floating-point type of the networks.
     device
