@@ -90,7 +90,7 @@ def test_nearest_of_labelled_graphs_reads_their_labels():
 def test_a_model_without_training_graphs_says_how_to_get_them(model):
     threads = saen.load(model[0])
     fitted = saen.PartCountsClassifier().fit(threads, threads.targets)
-    with pytest.raises(InputError, match=r"call remember\(X\) after fit, or use saen train"):
+    with pytest.raises(InputError, match=r"call remember\(X\) after fit$"):
         fitted.nearest(threads)
     assert fitted.remember(threads).fit(threads, threads.targets).origin_.training is None
 
