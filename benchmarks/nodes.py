@@ -39,11 +39,12 @@ SAEN = (sys.executable, "-m", "saen")
 
 @dataclass
 class Nodes:
-    """The nodes that run, by number, and the largest memory of each."""
+    """The nodes that run, by number, with the largest memory of each, and CPU by process."""
 
     folder: Path
     running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     memory: dict[int, int] = field(default_factory=dict)
+    cpu: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def command(self, number: int, *command: str, **options: Any) -> subprocess.Popen[bytes]:
         """A process on a node."""
@@ -82,12 +83,22 @@ class Nodes:
         self.running.pop(number).wait()
 
     def watch(self) -> None:
-        """Note the memory of all processes of every node, again and again."""
+        """Note the memory and the seconds of all processes of every node, again and again."""
         while True:
             for number in list(self.running):
-                used = sum(anonymous(process) for process in pids(number))
+                processes = pids(number)
+                used = sum(anonymous(process) for process in processes)
                 self.memory[number] = max(self.memory.get(number, 0), used)
+                for key in [(number, process) for process in processes]:
+                    self.cpu[key] = max(self.cpu.get(key, 0.0), seconds(key[1]))
             sleep(0.3)
+
+    def used(self) -> dict[int, float]:
+        """Seconds of CPU of every node so far."""
+        total = dict.fromkeys(self.running, 0.0)
+        for (number, _), each in dict(self.cpu).items():
+            total[number] = total.get(number, 0) + each
+        return total
 
 
 def alive(shown: str) -> str:
@@ -112,6 +123,16 @@ def anonymous(process: int) -> int:
         return 0
     fields = dict(line.split(":", 1) for line in status.splitlines())
     return 1024 * int(fields.get("RssAnon", "0 kB").split()[0])
+
+
+def seconds(process: int) -> float:
+    """CPU seconds of a process so far."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+    except OSError:
+        return 0.0
+    user, system = fields.split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def moved(number: int) -> int:
@@ -164,7 +185,7 @@ def network(folder: Path) -> Iterator[Nodes]:
 
 def stage(nodes: Nodes, name: str, *arguments: object, kill: bool = False) -> dict[str, Any]:
     """One command on the first node; in the middle of it, the second node may be killed."""
-    before = {number: moved(number) for number in nodes.running}
+    before, used = {number: moved(number) for number in nodes.running}, nodes.used()
     nodes.memory.clear()
     started = sorted(nodes.running)
     start = perf_counter()
@@ -184,6 +205,7 @@ def stage(nodes: Nodes, name: str, *arguments: object, kill: bool = False) -> di
         "nodes": started,
         "killed": 2 if kill else None,
         "seconds": perf_counter() - start,
+        "cpu": {number: each - used.get(number, 0) for number, each in nodes.used().items()},
         "code": command.returncode,
         "said": errors.decode().strip(),
         "moved": {n: moved(n) - before.get(n, 0) for n in nodes.running},
@@ -270,8 +292,8 @@ def faults(folder: Path) -> list[dict[str, Any]]:
 def markdown(document: Mapping[str, Any]) -> str:
     """The page."""
 
-    def numbers(row: Mapping[str, Any], key: str) -> str:
-        return ", ".join(quantity(value, "bytes") for _, value in sorted(row[key].items()))
+    def numbers(row: Mapping[str, Any], key: str, unit: str = "bytes") -> str:
+        return ", ".join(quantity(value, unit) for _, value in sorted(row[key].items()))
 
     rows = document["rows"]
     cells = [
@@ -279,20 +301,29 @@ def markdown(document: Mapping[str, Any]) -> str:
             row["stage"] + (", a node killed" if row["killed"] else ""),
             str(len(row["nodes"])),
             f"{row['seconds']:.1f} s",
+            numbers(row, "cpu", "s"),
             numbers(row, "moved"),
             numbers(row, "memory"),
         )
         for row in rows
     ]
     one, two = rows[0]["seconds"], rows[1]["seconds"]
+    work, (share, *_) = sum(rows[0]["cpu"].values()), sorted(rows[1]["cpu"].values(), reverse=True)
     times = AHEAD / document["graphs"]
     load, cores = document["load_average"], document["machine"]["cores"]
     busy = f"The load average of the machine was {load:.1f}" + (
-        ", so that times are too long, and their ratio says nothing." if load > cores else "."
+        ": wall times are too long, and their ratio says little." if load > cores else "."
     )
     size = {key: quantity(value, "bytes") for key, value in document["bytes"].items()}
     ahead = {key: quantity(value * times, "bytes") for key, value in document["bytes"].items()}
-    headings = ("stage", "nodes", "wall", "sent and received by node", "peak memory by node")
+    headings = (
+        "stage",
+        "nodes",
+        "wall",
+        "CPU by node",
+        "sent and received by node",
+        "peak memory by node",
+    )
     return "\n".join(
         [
             "# A cluster of three nodes\n",
@@ -309,9 +340,10 @@ def markdown(document: Mapping[str, Any]) -> str:
             f"are `saen compress --partitions {RANGES}`, which lost its second node while shards "
             "were compressed, or merged; all files are the same byte for byte as those of one "
             "node. Training runs in the command alone, and loses nothing with a node.\n",
-            f"{busy} From one node to two, compressing was {one / two:.2f} times as fast; starting "
-            "and ending a command on Ray takes some seconds of both.\n",
-            f"In proportion, a billion such graphs are {one * times / 3600:,.0f} core hours, "
+            f"{busy} From one node to two, compressing was {one / two:.2f} times as fast; the "
+            f"busier node had {100 * share / work:.0f} % of the CPU time of one alone, which makes "
+            f"it {work / share:.2f} times as fast where cores are idle.\n",
+            f"In proportion, a billion such graphs are {work * times / 3600:,.0f} core hours, "
             f"{ahead['shards']} of shards, {ahead['split']} of splits and at most "
             f"{ahead['ranges']} of ranges (unique objects grow more slowly than graphs, see "
             "[Benchmarks](benchmarks.md#growth)).\n",

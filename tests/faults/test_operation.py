@@ -71,12 +71,18 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 DEEP = 100_000
+LONG = "x" * 10**6
+SUFFIXES = {"id of a document": "conllu"}  # the others are JSON lines
 HUGE: dict[str, tuple[str, str]] = {
     "extra key": ('{"nodes": 1, "edges": [], "x": ' + "[" * DEEP + "]" * DEEP + "}", "deeply"),
     "nodes": ('{"nodes": ' + "[" * DEEP + "]" * DEEP + ', "edges": []}', "deeply"),
     "target": ('{"nodes": 1, "edges": [], "target": ' + '{"a":' * DEEP, "deeply"),
     "parts": ('{"parts": ' + '{"a": [' * DEEP + "]}" * DEEP + "}", "deeply"),
-    "id": (json.dumps({"id": "x" * 10**6, "nodes": 1, "edges": []}), "an id of 1,000,000 char"),
+    "id": (json.dumps({"id": LONG, "nodes": 1, "edges": []}), "an id of 1,000,000 char"),
+    "id of a document": (
+        f"# newdoc id = {LONG}\n1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n",
+        "an id of 1,000,000 char",
+    ),
     "targets": (json.dumps(graph(0, target=[0.5] * 10**5)), "100,000 targets (at most 10,000)"),
 }
 
@@ -84,12 +90,21 @@ HUGE: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("what", HUGE)
 def test_huge_input_is_refused_in_a_line(what: str, tmp_path: Path) -> None:
     text, words = HUGE[what]
-    data = tmp_path / "huge.jsonl"
+    suffix = SUFFIXES.get(what, "jsonl")
+    if suffix == "conllu":
+        pytest.importorskip("conllu")
+    data = tmp_path / f"huge.{suffix}"
     data.write_text(text + "\n")
     message = fails("train", data, *COUNTS, "--out", tmp_path / "m.saen")
     assert words in message
     assert message.startswith(f"{data}, line 1: ")
     assert [*tmp_path.iterdir()] == [data]
+
+
+def test_a_huge_decomposition_is_refused_in_a_short_line() -> None:
+    message = fails("compress", "threads", "-d", "ego(radii=" + "(" * 30_000)
+    assert message.startswith("a decomposition is written name or name(parameter=value, …), not")
+    assert len(message) < 400
 
 
 @pytest.mark.slow
@@ -113,6 +128,13 @@ def test_a_link_that_is_moved_while_a_file_is_written_changes_no_other_file(tmp_
         link.unlink()
         link.symlink_to(precious)
     assert (mine.read_text(), precious.read_text()) == ("new", "precious")
+
+
+def test_a_link_to_nowhere_is_refused_before_the_work(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "no" / "m.saen")
+    message = fails("train", data, *COUNTS, "--out", tmp_path / "out", "--force")
+    assert message == f"{tmp_path / 'out'}: cannot be written (no such folder)"
+    assert not (tmp_path / ".out.run").exists()
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[obje
             return
         if is_special(target):
             return
-        if not target.parent.is_dir():
+        if not Path(os.path.realpath(target)).parent.is_dir():
             raise FileError("cannot be written (no such folder)", path=path)
         exists = os.path.lexists(target)
         for source in inputs:

@@ -209,7 +209,9 @@ def _parse(spec: str) -> tuple[str, dict[str, Any]]:
     if ":" in written.partition("(")[0]:
         module, _, written = written.partition(":")
         module += ":"
-    wrong = InputError(f"a decomposition is written name or name(parameter=value, …), not {spec!r}")
+    wrong = InputError(
+        f"a decomposition is written name or name(parameter=value, …), not {spec!r:.200}"
+    )
     try:
         call = ast.parse(written, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):

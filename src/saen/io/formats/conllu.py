@@ -14,7 +14,7 @@ from saen.data.documents import Documents, Word
 from saen.errors import FileError, InputError
 from saen.io.formats.format import Format
 from saen.io.options import ReadOptions, WordColumn
-from saen.io.parsing.records import BadGraphs
+from saen.io.parsing.records import BadGraphs, check_id
 from saen.io.parsing.text_files import decoded, read_bytes
 
 COLUMNS = ("form", "lemma", "upos")
@@ -202,7 +202,13 @@ def _ids(firsts: list[_Block]) -> list[str] | None:
     """The ids of documents, from `# newdoc id = …` or `# sent_id = …`, if all have one."""
     keys = ("newdoc id", "sent_id")
     named = [[block.comments.get(key) for block in firsts] for key in keys]
-    return next(([str(v) for v in values] for values in named if all(values)), None)
+    ids = next(([str(v) for v in values] for values in named if all(values)), None)
+    for block, value in zip(firsts, ids or [], strict=False):
+        try:
+            check_id(value)
+        except InputError as error:
+            raise block.error(str(error), block.first) from None
+    return ids
 
 
 def _read(path: Path, options: ReadOptions, _: BadGraphs) -> Documents:
