@@ -27,7 +27,7 @@ from benchmarks.machine import describe
 from benchmarks.measure import ROOT, say
 from benchmarks.report import quantity, table
 
-NODES = 391  # per graph, as in REDDIT-MULTI-12K
+NODES = 39  # per graph
 PORT = 6379
 SLOW = "100mbit"
 """Of the link of the third node, both ways."""
@@ -356,7 +356,7 @@ def main() -> None:
     """Measure in a namespace of its own and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nodes", description=__doc__)
     parser.add_argument("--graphs", type=int, default=1_000_000)
-    parser.add_argument("--shards", type=int, default=480)
+    parser.add_argument("--shards", type=int, default=96)
     parser.add_argument("--folder", type=Path, required=True, help="for shards and results")
     parser.add_argument("part", choices=("write", "speed", "faults"), help="one after the other")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/results")
