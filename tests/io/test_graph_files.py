@@ -188,7 +188,7 @@ DATA = '<node id="a"><data key="d">{}</data></node>'
         ({"a_edgelist": ""}, "/a.edgelist: the file is empty"),
         ({"a_edgelist": "# nothing\n"}, "/a.edgelist: no edges"),
         ({"a_edgelist": "0 1\n\n0 1 5\n"}, "/a.edgelist, line 3: 3 columns, expected the two ends "
-                                           "of an edge"),
+         "of an edge (weights and labels stand in a table, GraphML or JSON lines)"),
         ({"a_gml": ""}, "/a.gml: the file is empty"),
         ({"a_gml": "graph [ node [ id 1 ]"}, "/a.gml: invalid gml: expected ']', found EOF "
                                              "at (2, 1)"),
@@ -225,7 +225,8 @@ DATA = '<node id="a"><data key="d">{}</data></node>'
          "/targets.csv: 1 of 2 graphs has no target (first: a.txt); either all graphs need one, or "
          "none (skip_bad=True skips those without)"),
         ({"a_txt": EDGELIST, "targets_csv": "a,1\nb,2\n"},
-         "/targets.csv: no column 'graph': expected graph, found a, 1"),
+         "/targets.csv: no column 'graph', which says which graph a row is about: expected graph, "
+         "found a, 1"),
     ],
 )  # fmt: skip
 def test_folder_a_bad_file_is_named_with_its_reason(

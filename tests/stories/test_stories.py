@@ -297,3 +297,26 @@ def test_an_analyst_of_networks_has_one_answer_from_every_format(folder: Path) -
     assert names not in invoke("evaluate", "gml", *named, *few).stderr
     sentence = invoke("explain", "m.saen", "graphml", "-g", "firm03").stdout.splitlines()[1]
     assert "Rome" in sentence or "Pisa" in sentence
+
+
+def test_an_analyst_of_one_network_is_told_what_models_learn_from(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    club = nx.karate_club_graph()
+    nx.write_graphml(club, "club.graphml")
+    nx.to_pandas_edgelist(club).to_csv("club.csv", index=False)
+    nx.write_weighted_edgelist(club, "club.edgelist")
+    single = fails("train", "club.graphml", "--out", "m.saen")
+    assert "club is a single example: models learn from many" in single
+    assert "no column 'graph', which says which graph a row is about" in fails(
+        "train", "club.csv", "--out", "m.saen"
+    )
+    assert "(weights and labels stand in a table, GraphML or JSON lines)" in fails(
+        "train", "club.edgelist", "--out", "m.saen"
+    )
+    Path("one").mkdir()
+    Path("club.graphml").rename("one/club.graphml")
+    monkeypatch.chdir("one")
+    checked = invoke("validate", ".")
+    assert "note: one: 'club' read as node labels" in checked.stderr
+    assert "one: 1 graph, 34 nodes" in checked.stdout

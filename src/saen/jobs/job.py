@@ -237,6 +237,11 @@ def check_targets(data: Any, name: str) -> Array:
     n = len(data)
     if n == 0:
         raise InputError(f"{name} is empty: there is nothing to learn from")
+    if y is None and n == 1:
+        raise InputError(
+            f"{name} is a single example: models learn from many that have a target each (nodes "
+            "and edges of one graph are not predicted)"
+        )
     if y is None:
         columns = some_of([*(data.extra or {})])
         found = f" (columns: {columns})" if columns else ""

@@ -37,7 +37,10 @@ def read_edgelist(path: Path, directed: bool) -> Record:
         rows = [row[:-1] if len(row) == 3 and row[2] == "{}" else row for row in rows]
         for number, row in enumerate(rows, start=1):
             if len(row) > 2:
-                message = f"{len(row)} columns, expected the two ends of an edge"
+                message = (
+                    f"{len(row)} columns, expected the two ends of an edge (weights and labels "
+                    "stand in a table, GraphML or JSON lines)"
+                )
                 raise FileError(message, path=path, line=number)
     names = [*chain.from_iterable(rows)]
     if not names:

@@ -59,6 +59,7 @@ def read_graph_files(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> 
     if target_file is not None:
         about = read_targets(target_file, options)
         rows = {} if about is None else dict(_file_rows(about, files, bad_graph))
+    name = path.name or path.resolve().name  # of the folder "."
     records = Records(bad_graph, target_file or files[0].parent)
     lines: set[str] = set()
     with bar("reading graphs", len(files), options.progress) as update:
@@ -77,8 +78,8 @@ def read_graph_files(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> 
                 bad_graph(error)
             update(row + 1)
     if lines and options.notify is not None:
-        options.notify(f"{path.name}: {'; '.join(sorted(lines))}"[:400])
-    return records.graphs(path.stem)
+        options.notify(f"{name}: {'; '.join(sorted(lines))}"[:400])
+    return records.graphs(path.stem or name)
 
 
 def _file_rows(

@@ -218,9 +218,10 @@ def require(table: Table | ParquetRows, columns: Sequence[str]) -> None:
     """Raise `FileError` if a table lacks one of these columns."""
     for column in columns:
         if column not in table.columns:
+            what = ", which says which graph a row is about" if column == "graph" else ""
+            found = ", ".join(table.spelling.get(name, name) for name in table.columns)[:200]
             raise FileError(
-                f"no column {column!r}: expected {', '.join(columns)}, found "
-                f"{', '.join(table.spelling.get(name, name) for name in table.columns)[:200]}",
+                f"no column {column!r}{what}: expected {', '.join(columns)}, found {found}",
                 path=table.path,
             )
 
