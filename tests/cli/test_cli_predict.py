@@ -463,8 +463,8 @@ def carbon(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("model", "options", "targets", "scored", "reason"),
     [
         ("size", (), ["1", "", "3"], 2, None),
-        ("size", (), ["1.5", "nan", "n/a"], 1, "1 target that cannot be read as a number"),
-        ("size", ("--task", "regression"), ["1", "n/a", ""], 1, "1 target that cannot be read"),
+        ("size", (), ["1.5", "nan", ">10"], 1, "1 target that cannot be read as a number"),
+        ("size", ("--task", "regression"), ["1", ">10", ""], 1, "1 target that cannot be read"),
         ("size", (), ["", "", ""], None, None),
         ("size", (), ["a", "b", ""], None, "the model predicts real numbers, the data have the "),
         ("odd", (), ["1", "", "0"], 2, None),

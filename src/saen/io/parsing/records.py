@@ -225,8 +225,8 @@ def _words_among_numbers(targets: Sequence[Any]) -> list[tuple[int, str]]:
 def partial_targets(targets: Sequence[Any]) -> Array | None:
     """Targets with gaps as an array: NaN among real numbers, else empty text; None without any.
 
-    Gaps are also lists of several targets that are not as long as the first, text that is too
-    long, and text among numbers.
+    Gaps are also lists of several targets that are not as long as the first, and text that is too
+    long. Numbers among text are text: what predictions are compared with knows which it can use.
 
     >>> partial_targets(["a", None]).tolist(), partial_targets([None, [1.5, 2]]).tolist()
     (['a', ''], [[nan, nan], [1.5, 2.0]])
@@ -241,14 +241,6 @@ def partial_targets(targets: Sequence[Any]) -> Array | None:
         known = target is not None and _n_values(target) == shape
         return known and _text_width(target) <= MAX_TARGET_LENGTH
 
-    words = {*_words_among_numbers(targets)}
-    if words:
-        targets = [
-            [None if (graph, value) in words else value for value in target]
-            if isinstance(target, list)
-            else (None if (graph, target) in words else target)
-            for graph, target in enumerate(targets)
-        ]
     return _target_array([target if fits(target) else gap for target in targets])
 
 
