@@ -59,6 +59,16 @@ def test_streams_are_read_and_predicted(document):
     assert [row["graphs"] for row in part["large"]] == [250] * 5
 
 
+def test_large_data_are_predicted_explored_and_leave_outputs(document):
+    part = document["parts"]["large"]
+    predicted = [(row["format"], row["graphs"]) for row in part["predicting"]]
+    assert predicted == [("jsonl", 100), ("jsonl", 500), ("csv", 100), ("csv", 500)]
+    assert [row["graphs"] for row in part["exploring"]] == [250]
+    few, more = part["growing"]
+    assert few["graphs"] < more["graphs"]
+    assert 0 < more["run"] < few["run"] * more["data"] / few["data"]
+
+
 def test_startup_measures_processes_that_end_as_they_should(document):
     rows = {row["command"]: row for row in document["parts"]["startup"]["rows"]}
     assert rows["saen --help"]["cpu"] < rows["saen predict model.saen graph.jsonl"]["cpu"]
