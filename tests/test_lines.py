@@ -13,6 +13,7 @@ def test_lines_of_docstrings_comments_and_blanks_do_not_count():
     assert code_lines(source) == 5
 
 
+@pytest.mark.slow
 def test_quoted_lines_of_every_room_are_about_those_of_the_tree():
     page = PAGE.read_text(encoding="utf-8")
     rows = [row.split("|") for row in page.split(START)[1].split(END)[0].splitlines()[2:]]

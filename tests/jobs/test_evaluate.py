@@ -41,7 +41,7 @@ def test_preset_best_has_no_epoch_to_peek_at():
 
 def test_metric_of_a_blend_is_a_setting_of_runs_and_presets(tmp_path):
     data, run = tmp_path / "own.saen", tmp_path / "run"
-    saen.save(saen.generate_threads(60, average_nodes=20, seed=3), data)
+    saen.save(saen.generate_threads(40, average_nodes=15, seed=3), data)
     job = Job(str(data), "best", {"budget": "quick"})
     plain = evaluate_dataset(job, PAIR, run)
     assert (plain.recorded["metric"], "metric" in plain.recorded["settings"]) == ("accuracy", False)

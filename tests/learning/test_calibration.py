@@ -193,7 +193,9 @@ def noisy_sizes(seed):
     return THREADS.sizes + rng.normal(scale=3.0, size=len(THREADS))
 
 
-@pytest.mark.parametrize("kind", ["networks", "counts", "blend"])
+@pytest.mark.parametrize(
+    "kind", ["networks", "counts", pytest.param("blend", marks=pytest.mark.slow)]
+)
 def test_intervals_cover_what_they_say(kind):
     """Over several draws of training examples, since one coverage depends on its draw."""
     inside = []

@@ -204,9 +204,9 @@ def test_duplicates_and_ceilings_against_a_literal_count():
     ids=lambda each: type(each).__name__,
 )
 def test_it_is_scikit_learn_s_cross_validation_on_the_same_folds(estimator):
-    threads = saen.generate_threads(80, average_nodes=30, seed=5)
+    threads = saen.generate_threads(48, average_nodes=15, seed=5)
     y = threads.sizes.astype(float) if is_regressor(estimator) else threads.targets
-    found = cross_validate(estimator, threads, y, n_repeats=1, n_folds=4)
+    found = cross_validate(estimator, threads, y, n_repeats=1, n_folds=3)
     folds = PredefinedSplit(found.fold_of[0])
     method = "predict" if is_regressor(estimator) else "predict_proba"
     expected = cross_val_predict(estimator, threads, y, cv=folds, method=method)
