@@ -36,13 +36,13 @@ def boolean_text(value: object) -> str:
     return "true" if value else "false"
 
 
-def some_of(words: Sequence[str], most: int = 8, separator: str = ", ") -> str:
+def some_of(words: Sequence[str], most: int = 8) -> str:
     """Words as a list, the first ones if there are many.
 
     >>> some_of(["a", "b"]), some_of(["a", "b", "c"], most=2)
     ('a, b', 'a, b and 1 more')
     """
-    shown = separator.join(words[:most])
+    shown = ", ".join(words[:most])
     return shown + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 

@@ -289,7 +289,8 @@ def find_overlap(
     """
     _check_share("min_containment", min_containment)
     _check_share("false_positives", false_positives)
-    _check_strength(min_strength)
+    if not isinstance(min_strength, Real) or not min_strength >= 1:
+        raise InputError(f"min_strength must be a number ≥ 1, not {min_strength!r}")
     items = Items.of(compressed)
     rarity = Rarity.of(compressed, items)
     rare = Rare.of(compressed, items, rarity, _limit(rarity, items))
@@ -400,19 +401,11 @@ class OverlapIndex:
         )
         return replace(index, typical=index._typical(compressed.top, items.uses))
 
-    def nearest(
-        self,
-        compressed: Compressed,
-        *,
-        min_containment: float = MIN_CONTAINMENT,
-        min_strength: float = MIN_STRENGTH,
-    ) -> Nearest:
+    def nearest(self, compressed: Compressed) -> Nearest:
         """The most similar training example for each example of another collection.
 
-        Raises `InputError` for a hierarchy of another depth, and as `find_overlap` does.
+        Raises `InputError` for a hierarchy of another depth.
         """
-        _check_share("min_containment", min_containment)
-        _check_strength(min_strength)
         items = Items.of(compressed)
         rare = Rare.of(compressed, items, self.rarity, self.limit)
         columns = find_keys(self.item_keys, items.keys)
@@ -428,7 +421,7 @@ class OverlapIndex:
         )
         train = self._evidence(columns[columns >= 0], known)
         row, similarity, containment, overlapping = asked.nearest(
-            train, Rule(min_containment, min_strength)
+            train, Rule(MIN_CONTAINMENT, MIN_STRENGTH)
         )
         unlike = (similarity < self.typical) & (rare.content > 0)
         example, top = np.append(self.examples, -1)[row], compressed.top
@@ -567,8 +560,3 @@ def _first_examples(unique: Ints, n_rows: int) -> NDArray[np.int64]:
 def _check_share(name: str, value: float) -> None:
     if not isinstance(value, Real) or not 0 < value <= 1:
         raise InputError(f"{name} must lie between 0 and 1, not {value!r}")
-
-
-def _check_strength(value: float) -> None:
-    if not isinstance(value, Real) or not value >= 1:
-        raise InputError(f"min_strength must be a number ≥ 1, not {value!r}")
