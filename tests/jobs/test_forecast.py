@@ -11,6 +11,7 @@ import saen
 from saen.jobs import job as jobs
 from saen.jobs.job import forecast_line
 from saen.learning.decomposing import Decompositions
+from saen.learning.models import counts
 from saen.learning.models.base import Study
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold
@@ -70,6 +71,17 @@ def test_classes_are_forecast_to_share_passes_over_the_counts():
         seconds[classes] = learner.cost(Study(Decompositions(THREADS), problem), every).seconds
     assert seconds[5] == pytest.approx(2 * seconds[2])  # five outputs instead of one
     assert seconds[30] == pytest.approx((1 + 29 / 4) * seconds[2])
+
+
+def test_forests_are_forecast_by_the_columns_they_read(monkeypatch):
+    every = [Fold(np.arange(len(THREADS)), np.arange(0))]
+    learner = saen.PartCountsClassifier(model="forest").learner()
+    seconds = []
+    for columns in (1, 2, 10**6, 10**7):
+        monkeypatch.setattr(counts, "MAX_COLUMNS", columns)
+        seconds.append(learner.cost(study(), every).seconds)
+    assert seconds[1] == 2 * seconds[0]
+    assert seconds[2] == seconds[3] > seconds[1]  # no more than there are
 
 
 def test_a_blend_takes_as_long_as_its_candidates_together():

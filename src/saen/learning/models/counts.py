@@ -71,7 +71,7 @@ from saen.learning.models.encoding import (
     row_scales,
     scaled_rows,
 )
-from saen.learning.models.forest import MIN_LEAF, Forest
+from saen.learning.models.forest import MAX_COLUMNS, MIN_LEAF, Forest
 from saen.learning.models.solvers import Linear, Solver, quiet
 from saen.learning.parameters import (
     Interval,
@@ -92,8 +92,8 @@ TYPICAL_TRIALS, SHARED_OUTPUTS = 2.5, 4
 """Of C, for a forecast; and outputs that take as long to fit together as one more alone."""
 MAX_FOREST_DEPTH = 2
 """Up to which a forest chooses its depth: larger parts are too rare to split on."""
-FOREST_WORK = 50
-"""How many times as long as a linear model a forest takes, roughly."""
+FOREST_WORK = 5
+"""How many times as long as a linear model of its columns a forest takes, roughly."""
 EMBEDDING_WIDTH = 256
 """Columns of `embed` where there are more features."""
 _AT_LEAST_ONE = Interval(Integral, 1, None, "left")
@@ -213,7 +213,8 @@ class CountsLearner(Learner):
             trials = (depths + 1) / 2 + (0 if forest else TYPICAL_TRIALS)
             inner = sum(len(fit) for fit, _ in fold.inner or ()) / max(len(fold.train), 1)
             fits = (1 + trials * inner) * (1 + (outputs - 1) / SHARED_OUTPUTS)
-            work = top.n_entries * fits * (FOREST_WORK if forest else 1)
+            read = min(top.n_entries, MAX_COLUMNS * len(fold.train)) * FOREST_WORK
+            work = (read if forest else top.n_entries) * fits
             kept = top.n_parts * (KEPT_PER_PART + 8 * outputs)
             working = top.n_entries * WORKING_PER_ENTRY + 2 * 8 * outputs * top.n_parts
             costs.append(Cost(work * SECONDS_PER_ENTRY, kept, working))
