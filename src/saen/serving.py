@@ -29,7 +29,7 @@ from saen.io.formats.molecules import SMILES
 from saen.io.libraries.rdkit import from_smiles
 from saen.io.loading import load_data
 from saen.io.options import ReadOptions
-from saen.jobs.predict import load_model, model_takes, nearest_columns
+from saen.jobs.predict import load_model, nearest_columns
 from saen.learning.estimators import Estimator
 from saen.learning.prediction import predict_chunks
 
@@ -139,7 +139,7 @@ def make_app(
     """
     limits = limits or Limits()
     model = load_model(model_file, device, vectors=vectors)
-    takes, name = model_takes(model), Path(model_file).name
+    takes, name = model.fitted_.takes, Path(model_file).name
     if "atom_labels" in model.origin_.reading:
         from_smiles(["C"])  # or else every request would say that RDKit is missing
     problems: dict[int | str, dict[str, Any]] = {
@@ -237,7 +237,7 @@ def _predict(model: Estimator, examples: Sequence[Example], until: float) -> dic
 
 def _read(model: Estimator, examples: Sequence[Example]) -> Any:
     """The examples of a request as data for a model, read as those that it was trained on."""
-    takes = model_takes(model)
+    takes = model.fitted_.takes
     text, suffix = _file(takes, examples)
     options = ReadOptions(like=model.origin_.reading, partial_targets=True, progress=False)
     with TemporaryDirectory(prefix="saen-") as folder:

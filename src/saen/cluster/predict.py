@@ -27,7 +27,6 @@ from saen.jobs.predict import (
     PredictionReport,
     chosen_level,
     load_model,
-    model_takes,
     nearest_columns,
     write_predictions,
 )
@@ -109,7 +108,7 @@ def embed_shards(
 
 
 def _check_takes(model: Any, shards: Shards) -> None:
-    takes = model_takes(model)
+    takes = model.fitted_.takes
     if takes != shards.kind:
         raise InputError(f"these shards hold {shards.kind}, but this model reads {takes}")
 

@@ -122,15 +122,10 @@ def describe_use(model: Estimator, file: Path, data: str) -> dict[str, Any]:
     return {**about, **model_facts(model), **versions()}
 
 
-def model_takes(model: Estimator) -> str:
-    """The kind of data that a model reads: graphs, documents or nested."""
-    return model.fitted_.takes
-
-
 def load_for_model(model: Estimator, data: str, reading: ReadOptions, model_file: Path) -> Any:
     """Data for a model, read as those that it was trained on."""
     like = replace(reading, like=model.origin_.reading)
-    return load_input(data, model_takes(model), like, str(model_file))
+    return load_input(data, model.fitted_.takes, like, str(model_file))
 
 
 def _stream_examples(
@@ -145,7 +140,7 @@ def _stream_examples(
     like = replace(
         reading or ReadOptions(), like=model.origin_.reading, partial_targets=True, all_columns=keep
     )
-    return stream_input(data, model_takes(model), like, str(model_file), whole=keep)
+    return stream_input(data, model.fitted_.takes, like, str(model_file), whole=keep)
 
 
 def predict_dataset(
@@ -242,7 +237,7 @@ def write_predictions(
     return PredictionReport(
         "-" if out is None else str(out),
         done,
-        model_takes(model),
+        model.fitted_.takes,
         model.schema_.names[0],
         unseen / objects if objects else 0.0,
         scored.scores,

@@ -26,9 +26,15 @@ from saen.decompositions.registry import decomposition_from_json, decomposition_
 from saen.errors import InputError
 from saen.io.store.packing import pack_hierarchy, under, unpack_hierarchy
 from saen.learning.calibration import Calibration
-from saen.learning.decomposing import Decomposed, Decompositions, DecompositionSpec
+from saen.learning.decomposing import (
+    Decomposed,
+    DecompositionArguments,
+    Decompositions,
+    DecompositionSpec,
+)
 from saen.learning.features import with_features
 from saen.learning.metrics import Metric
+from saen.learning.parameters import settings_of
 from saen.learning.problem import Problem, Targets, targets_from_json
 from saen.learning.splits import Fold
 from saen.network.settings import DivergenceError
@@ -253,6 +259,30 @@ class Learner(ABC):
         train : Ints
             Indices of the training examples.
         """
+
+
+@dataclass(frozen=True, eq=False)
+class ModelLearner(Learner):
+    """What learners of a single model share: the arguments of an estimator."""
+
+    title: ClassVar[str]
+    """What a candidate is called."""
+
+    arguments: DecompositionArguments
+    class_weight: Any = None
+
+    @property
+    def spec(self) -> DecompositionSpec:
+        """The decomposition that the arguments ask for."""
+        return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
+
+    def key(self) -> Any:
+        """Kind and settings."""
+        return [self.kind, settings_of(self.arguments), self.class_weight]
+
+    def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
+        """Itself."""
+        return [Candidate({"candidate": self.title}, self)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,17 +42,15 @@ from saen.learning.decomposing import (
     Decomposed,
     DecompositionArguments,
     Decompositions,
-    DecompositionSpec,
 )
 from saen.learning.features import GIVEN, RDKIT, FeatureReader, Features
 from saen.learning.models.base import (
-    Candidate,
     Cost,
     Explained,
     FeatureContribution,
     Fitted,
     FoldResult,
-    Learner,
+    ModelLearner,
     Results,
     Study,
     TopEntries,
@@ -77,7 +75,6 @@ from saen.learning.parameters import (
     Interval,
     clone_with,
     parameter,
-    settings_of,
 )
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold
@@ -172,29 +169,16 @@ class CountsArguments(EncodingArguments):
 
 
 @dataclass(frozen=True, eq=False)
-class CountsLearner(Learner):
+class CountsLearner(ModelLearner):
     """Fits a linear model or a forest by these arguments."""
 
     kind: ClassVar[str] = "counts"
+    title: ClassVar[str] = "part counts"
     vectors: ClassVar[str] = ATTRIBUTE_BINS
     cheap: ClassVar[bool] = True
     reads_features: ClassVar[bool] = True
 
     arguments: CountsArguments
-    class_weight: Any = None
-
-    @property
-    def spec(self) -> DecompositionSpec:
-        """The decomposition that the arguments ask for."""
-        return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
-
-    def key(self) -> Any:
-        """Kind and settings."""
-        return [self.kind, settings_of(self.arguments), self.class_weight]
-
-    def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
-        """Itself."""
-        return [Candidate({"candidate": "part counts"}, self)]
 
     def start(self, study: Study, folds: Sequence[Fold]) -> Callable[[], Results]:
         """Nothing begins before the result is asked for."""

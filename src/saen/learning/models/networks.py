@@ -30,15 +30,13 @@ from saen.learning.decomposing import (
     Decomposed,
     DecompositionArguments,
     Decompositions,
-    DecompositionSpec,
 )
 from saen.learning.models.base import (
-    Candidate,
     Cost,
     Explained,
     Fitted,
     FoldResult,
-    Learner,
+    ModelLearner,
     Results,
     Study,
     TopEntries,
@@ -46,7 +44,7 @@ from saen.learning.models.base import (
     problem_arrays,
     unpack_common,
 )
-from saen.learning.parameters import Interval, clone_with, parameter, settings_of
+from saen.learning.parameters import Interval, clone_with, parameter
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold
 from saen.network.architecture import NORMALIZATIONS, Architecture, join_models
@@ -152,20 +150,15 @@ class NetworkArguments(DecompositionArguments):
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkLearner(Learner):
+class NetworkLearner(ModelLearner):
     """Trains networks by these arguments."""
 
     kind: ClassVar[str] = "networks"
+    title: ClassVar[str] = "networks"
 
     arguments: NetworkArguments
-    class_weight: Any = None
     until: int | None = None
     """The epoch to stop at, if not the last."""
-
-    @property
-    def spec(self) -> DecompositionSpec:
-        """The decomposition that the arguments ask for."""
-        return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
 
     @property
     def device(self) -> str:
@@ -173,12 +166,8 @@ class NetworkLearner(Learner):
         return self.arguments.device
 
     def key(self) -> Any:
-        """Kind and settings."""
-        return [self.kind, settings_of(self.arguments), self.class_weight, self.until]
-
-    def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
-        """Itself."""
-        return [Candidate({"candidate": "networks"}, self)]
+        """Also where it stops."""
+        return [*super().key(), self.until]
 
     def architecture(self, hierarchy: Hierarchy, n_outputs: int) -> Architecture:
         """The shape of networks with `n_outputs` units for hierarchies like this one."""

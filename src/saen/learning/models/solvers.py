@@ -173,6 +173,9 @@ def _fit_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) ->
     return Linear(coef, intercept)
 
 
+_fit_two = partial(_fit_classes, n_classes=2)
+
+
 def _grow_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -> Forest:
     """A forest, with no votes for classes that the examples do not have."""
     constant = _constant_classes(X, y, weights, n_classes)
@@ -183,15 +186,18 @@ def _grow_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -
     return replace(forest, intercept=-ABSENT * absent) if absent.any() else forest
 
 
-def _fit_several(X: Any, y: Array, weights: Floats, C: float) -> Linear:
+def _fit_several(
+    X: Any, y: Array, weights: Floats, C: float, fit: Callable[..., Linear] = _fit_two
+) -> Linear:
     """One row of coefficients per target, from the examples where it is known."""
     check_scores(X.shape[1], y.shape[1], "features")
-    coef, intercept = np.zeros((y.shape[1], X.shape[1])), np.zeros(y.shape[1])
-    for target, (known, codes, own) in enumerate(_known(y, weights)):
-        if len(known):
-            function = _fit_classes(X[known], codes, own, C, 2)
-            coef[target], intercept[target] = function.coef[0], function.intercept[0]
-    return Linear(coef, intercept)
+    none = Linear(np.zeros((1, X.shape[1])), np.zeros(1))
+    each = [
+        fit(X[known], values, own, C) if len(known) else none
+        for known, values, own in _known(y, weights)
+    ]
+    coef = np.concatenate([one.coef for one in each])
+    return Linear(coef, np.concatenate([one.intercept for one in each]))
 
 
 def _grow_several(X: Any, y: Array, weights: Floats, C: float) -> Forest:
@@ -219,18 +225,9 @@ def _known(y: Array, weights: Floats) -> Iterator[tuple[Ints, Array, Floats]]:
 
 
 def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> Linear:
-    known = np.isfinite(y)
-    if not known.all():
-        columns = [
-            _fit_numbers(X[rows], column[rows, None], weights[rows], C)
-            if rows.any()
-            else Linear(np.zeros((1, X.shape[1])), np.zeros(1))
-            for column, rows in zip(y.T, known.T, strict=True)
-        ]
-        return Linear(
-            np.concatenate([each.coef for each in columns]),
-            np.concatenate([each.intercept for each in columns]),
-        )
+    y = y.reshape(len(y), -1)
+    if not np.isfinite(y).all():
+        return _fit_several(X, y, weights, C, _fit_numbers)
     mean = np.average(y, axis=0, weights=weights)
     if X.shape[1] == 0:
         return Linear(np.zeros((y.shape[1], 0)), mean)
