@@ -271,8 +271,8 @@ def explain_dataset(
     for number in largest(contrast, CANDIDATES * n_parts):
         index, own, places = found_at(number)
         groups.setdefault((index, int(examples[number]), places), (own, []))[1].append(number)
-    parts = [describe(numbers, key[0], own) for key, (own, numbers) in groups.items()]
-    parts.sort(key=lambda each: -each.contrast)
+    strongest = sorted(groups.items(), key=lambda group: -float(contrast[group[1][1]].sum()))
+    parts = [describe(numbers, key[0], own) for key, (own, numbers) in strongest[:n_parts]]
 
     return DatasetExplanation(
         name=compressed.hierarchy.names[-2],
@@ -280,7 +280,7 @@ def explain_dataset(
         means=frozen(means),
         occurrences=frozen(occurrences),
         examples=frozen(examples.astype(np.int64)),
-        parts=tuple(parts[:n_parts]),
+        parts=tuple(parts),
         n_examples=len(data),
         gap=found.gap,
         settings=decomposition_settings(model),
