@@ -203,14 +203,13 @@ def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Co
             which = None
             columns.append(None)
     columns.append(cut.inverse if lower_inverse else None)
-    out = Compressed(
+    return Compressed(
         Hierarchy(merged.hierarchy.attributes, (*merged.hierarchy.relations, top), cut.names),
         tuple(None if column is None else narrow(column) for column in columns[::-1]),
         (len(cut.inverse), *objects[::-1]),
         (0, *entries[::-1]),
+        [*merged.keys, keys],
     )
-    vars(out)["keys"] = [*merged.keys, keys]
-    return out
 
 
 def _check_feasible(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> None:

@@ -10,7 +10,7 @@ them gives the same arrays as compressing everything at once (`saen.data.chunks`
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -40,15 +40,17 @@ class Compressed:
     - `hierarchy`: the unique objects of every level, with multiplicities on the relations;
     - `inverse[l]`: for every original object of level l its unique object, shape (|S_l|,), as in
       `numpy.unique`; None where a lower level was dropped to save memory;
-    - `objects[l]`, `entries[l]`: how large the original was (entries of R_l; 0 for l = 0).
+    - `objects[l]`, `entries[l]`: how large the original was (entries of R_l; 0 for l = 0);
+    - `known_keys`: the `keys`, where whoever made it has them already.
     """
 
     hierarchy: Hierarchy
     inverse: tuple[Ints | None, ...]
     objects: tuple[int, ...]
     entries: tuple[int, ...]
+    known_keys: InitVar[list[Keys] | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, known_keys: list[Keys] | None) -> None:
         depth = self.hierarchy.depth
         if not len(self.inverse) == len(self.objects) == len(self.entries) == depth + 1:
             raise InputError(f"a hierarchy of {depth + 1} levels needs an inverse for each")
@@ -73,6 +75,8 @@ class Compressed:
         if inverse[-1] is None:
             raise InputError("the inverse of the top level is required")
         object.__setattr__(self, "inverse", inverse)
+        if known_keys is not None:
+            object.__setattr__(self, "keys", known_keys)
 
     def __len__(self) -> int:
         """Original objects of the top level."""
@@ -120,12 +124,20 @@ class Compressed:
         """The content key of every unique object, level by level, shape (unique, 2)."""
         return level_keys(self.hierarchy)
 
+    def of_examples(self, examples: Ints | slice) -> Compressed:
+        """Of some objects of the top level, over the same unique objects."""
+        top = self.top[examples]
+        return Compressed(
+            self.hierarchy,
+            (*[None] * self.hierarchy.depth, top),
+            (*self.objects[:-1], len(top)),
+            self.entries,
+            vars(self).get("keys"),
+        )
+
     def top_only(self) -> Compressed:
         """Without the inverse of the lower levels, which training does not need."""
-        dropped = (None,) * self.hierarchy.depth
-        out = Compressed(self.hierarchy, (*dropped, self.top), self.objects, self.entries)
-        vars(out).update({"keys": self.keys} if "keys" in vars(self) else {})
-        return out
+        return self.of_examples(slice(None))
 
     def levels(self) -> list[dict[str, Any]]:
         """Per level, bottom first: objects and entries before and after compression."""
@@ -210,14 +222,13 @@ def compress_levels(
         columns.append(narrow(inverse))
         unique_keys.append(keys)
         entries.append(relation.n_entries)
-    out = Compressed(
+    return Compressed(
         Hierarchy(attributes, tuple(relations), names),
         tuple(columns),
         tuple(map(len, columns)),
         tuple(entries),
+        unique_keys,
     )
-    vars(out)["keys"] = unique_keys  # so that nobody computes them again
-    return out
 
 
 def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -307,14 +318,13 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
         ]
         present = [column for column in renumbered if column is not None]
         columns.append(np.concatenate(present) if len(present) == len(parts) else None)
-    out = Compressed(
+    return Compressed(
         joined.hierarchy,
         tuple(columns),
         tuple(np.sum([part.objects for part in parts], axis=0).tolist()),
         tuple(np.sum([part.entries for part in parts], axis=0).tolist()),
+        joined.keys,
     )
-    vars(out)["keys"] = joined.keys
-    return out
 
 
 def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:

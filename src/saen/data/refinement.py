@@ -82,11 +82,10 @@ def compress_refinement(
         progress(top.n_parents)
     if not lower_inverse:
         columns[depth] = None
-    out = Compressed(
+    return Compressed(
         Hierarchy(attributes, (*relations, relation), refinement.names),
         (*columns, narrow(inverse)),
         (*objects, top.n_parents),
         (*entries, top.n_entries),
+        [*all_keys, keys],
     )
-    vars(out)["keys"] = [*all_keys, keys]
-    return out

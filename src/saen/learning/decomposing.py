@@ -93,16 +93,7 @@ class Decomposed:
         """Of some examples, which share the unique objects of all."""
         if rows is None:
             return self
-        compressed, top = self.compressed, self.compressed.top[rows]
-        subset = Compressed(
-            compressed.hierarchy,
-            (*[None] * compressed.hierarchy.depth, top),
-            (*compressed.objects[:-1], len(top)),
-            compressed.entries,
-        )
-        if "keys" in vars(compressed):
-            vars(subset)["keys"] = compressed.keys
-        return replace(self, compressed=subset)
+        return replace(self, compressed=self.compressed.of_examples(rows))
 
 
 @dataclass(eq=False, repr=False)
