@@ -149,7 +149,7 @@ def test_compressed_examples_take_the_task_and_a_preset_that_reads_one_decomposi
     [
         (("--radii", "0"), "threads.saen is compressed already: leave out radii"),
         (("--node-labels", "node"), "leave out node-labels"),
-        (("--target", "y"), "option 'target' applies only to"),
+        (("--target", "y"), "option --target applies only to"),
         (("--report", "page.html"), "--report shows the data themselves"),
     ],
 )
