@@ -243,7 +243,7 @@ def check_targets(data: Any, name: str) -> Array:
             "and edges of one graph are not predicted)"
         )
     if y is None:
-        columns = some_of([*(data.extra or {})])
+        columns = some_of([each for each in data.extra or {} if each.casefold() != SMILES])
         found = f" (columns: {columns})" if columns else ""
         raise InputError(f"{name} has no targets to learn: name the column with target=…{found}")
     if y.ndim == 2:
