@@ -290,6 +290,13 @@ def test_an_analyst_of_networks_has_one_answer_from_every_format(folder: Path) -
     assert "has not seen" not in shown.stderr
     assert "with targets (the training graphs: not an estimate)" in shown.stderr
     assert Path("p.csv").read_text() == Path("q.csv").read_text()
+    # A model looks for the columns that it knows, whatever else new data have.
+    nodes = pd.read_csv("nodes.csv")
+    nodes.assign(mood="sad", height=1.8).to_csv("nodes.csv", index=False)
+    invoke("predict", "m.saen", "edges.csv", "--out", "r.csv")
+    assert Path("r.csv").read_text() == Path("p.csv").read_text()
+    nodes.drop(columns="city").to_csv("nodes.csv", index=False)
+    assert "nodes.csv: no node has 'city'" in fails("predict", "m.saen", "edges.csv")
     names = "no two nodes of a graph have the same labels, as if these were names"
     assert f"note: {names}" in invoke("validate", "gml", "--target", "kind").stdout
     few = (*COUNTS, "--repeats", 1, "--folds", 3)

@@ -24,7 +24,6 @@ from saen.io.formats.format import Format
 from saen.io.libraries.rdkit import looks_like_smiles
 from saen.io.options import ReadOptions
 from saen.io.parsing.columns import (
-    ATTRIBUTES_OPTION,
     Choice,
     beside_each_other,
     numbered,
@@ -36,7 +35,6 @@ from saen.io.parsing.tables import (
     ParquetRows,
     Table,
     Targets,
-    column_name,
     join_names,
     read_table,
     require,
@@ -438,10 +436,8 @@ class _Tables:
         """Which columns hold labels and attributes; their values are checked."""
         table = part.table
         free = [c for c in table.columns if c not in (*EDGES, *NODES, *ROW_INDEX)]
-        named = [options.names(key) for key in (f"{what}_label", ATTRIBUTES_OPTION[what])]
-        labels, attributes = (n if n is None else [*map(column_name, n)] for n in named)
         try:
-            choice = Choice.of(what, {c: table.is_text(c) for c in free}, labels, attributes)
+            choice = Choice.by(what, {c: table.is_text(c) for c in free}, options)
         except InputError as error:
             raise FileError(str(error), path=table.path) from None
         if options.notify is not None and (line := choice.line()):

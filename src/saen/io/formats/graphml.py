@@ -18,7 +18,6 @@ from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.options import ReadOptions
 from saen.io.parsing.columns import (
-    ATTRIBUTES_OPTION,
     LABEL,
     Choice,
     Items,
@@ -125,9 +124,8 @@ def _record(graph: Any, path: Path, n_bytes: int, options: ReadOptions) -> Recor
         if not rows:
             continue
         default = graph.graph.get(f"{what}_default", {})
-        named = [options.names(key) for key in (f"{what}_label", ATTRIBUTES_OPTION[what])]
         kinds = text_columns([default, *(own for _, own in rows)])
-        choice = Choice.of(what, kinds, *named)
+        choice = Choice.by(what, kinds, options)
         items = Items(
             what,
             [ChainMap(own, default) for _, own in rows],

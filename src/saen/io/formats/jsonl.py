@@ -24,7 +24,7 @@ from saen.io.formats.format import Format
 from saen.io.formats.jsonl_blocks import read_block
 from saen.io.libraries.plain_graphs import plain_graphs
 from saen.io.options import ReadOptions
-from saen.io.parsing.columns import ATTRIBUTES_OPTION, LABEL, Choice, Items, text_columns
+from saen.io.parsing.columns import LABEL, Choice, Items, text_columns
 from saen.io.parsing.records import BadGraphs, Record, Records, as_target, check_id
 from saen.io.parsing.tables import split_names
 from saen.io.parsing.text_files import is_blank, parse_json_line, unreadable
@@ -40,8 +40,6 @@ ATTRIBUTES = "attributes"
 
 _CHOSEN = ("target", "id")  # keys that options name, and a model remembers
 _COLUMNS = ("node_label", "node_attribute", "edge_label", "edge_weight")
-Named = dict[str, list[str] | None]
-"""The columns of nodes and edges that options name."""
 
 _OPTIONAL = ("target", "directed")  # misspelt, they would be missed in silence
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
@@ -81,7 +79,6 @@ def _parts(
     records = Records(bad_graph, path)
     for option in _CHOSEN:
         options.usual(option, ())  # which remembers what is named
-    named = {each: options.names(each) for each in _COLUMNS}
     said: set[str] = set()
     line, row, done, since = 1, 0, 0, 0
     have_targets: set[bool] = set()
@@ -99,7 +96,7 @@ def _parts(
 
     with bar("reading graphs", _size(path), options.progress) as update:
         for data in _blocks(path):
-            row += _add(data, records, path, line, row, options, named, said)
+            row += _add(data, records, path, line, row, options, said)
             line += data.count(b"\n")
             done, since = done + len(data), since + len(data)
             update(done)
@@ -121,13 +118,11 @@ def _add(
     first_line: int,
     first_row: int,
     options: ReadOptions,
-    named: Named,
     said: set[str],
 ) -> int:
     """Add the graphs of some lines, all at once or else one by one; how many lines have one."""
     chosen = any(getattr(options, key) or key in options.like for key in _CHOSEN)
-    chosen = chosen or any(names is not None for names in named.values())
-    usual = not (chosen or options.all_columns)
+    usual = not (chosen or options.all_columns or _names_columns(options))
     block = read_block(data, path, first_line, first_row) if usual else None
     if block is not None:
         with suppress(FileError):  # below, the error names the graph
@@ -137,7 +132,7 @@ def _add(
     for line, text in enumerate(io.BytesIO(data), start=first_line):
         if not is_blank(text):
             try:
-                record = _record(text, path, line, row, options, named)
+                record = _record(text, path, line, row, options)
                 records.add(record, len(text))
                 said.update(filter(None, (each.line() for each in record.choices)))
             except FileError as error:
@@ -171,16 +166,14 @@ def _refuse(constant: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _record(
-    data: bytes, path: Path, line: int, row: int, options: ReadOptions, named: Named
-) -> Record:
+def _record(data: bytes, path: Path, line: int, row: int, options: ReadOptions) -> Record:
     document = parse_json_line(data, path, line, _DECODER)
     try:
         if not isinstance(document, dict):
             raise InputError(f"expected one object per graph, found {_shown(document)}")
         target, own_id, extra = _about(document, options)
-        size, position, nodes = _nodes(document["nodes"], len(data), named)
-        edges, ends = _edges(document["edges"], size, position, len(data), named)
+        size, position, nodes = _nodes(document["nodes"], len(data), options)
+        edges, ends = _edges(document["edges"], size, position, len(data), options)
         return Record(
             path,
             line,
@@ -290,7 +283,7 @@ def _partial_target(value: Any) -> Any:
 
 
 def _nodes(
-    nodes: Any, n_bytes: int, named: Named
+    nodes: Any, n_bytes: int, options: ReadOptions
 ) -> tuple[int, dict[int | str, int] | None, _Columns]:
     """Their number, the position of each by its id (None without ids), and their columns."""
     if isinstance(nodes, int) and not isinstance(nodes, bool):
@@ -304,7 +297,7 @@ def _nodes(
     items = Items("node", nodes, "node {}".format, n_bytes)
     if not isinstance(nodes[0], dict):
         return len(nodes), None, _Columns({"node_labels": items.label_array(nodes)})
-    columns = _columns(items, named)
+    columns = _columns(items, options)
     ids = items.values("id")
     return len(nodes), None if ids is None else _positions(ids), columns
 
@@ -330,7 +323,7 @@ def _positions(ids: list[Any]) -> dict[int | str, int]:
 
 
 def _edges(
-    edges: Any, size: int, position: dict[int | str, int] | None, n_bytes: int, named: Named
+    edges: Any, size: int, position: dict[int | str, int] | None, n_bytes: int, options: ReadOptions
 ) -> tuple[NDArray[np.int64], _Columns]:
     """Pairs of node positions, shape (E, 2), and the columns of the edges."""
     if not isinstance(edges, list):
@@ -339,7 +332,7 @@ def _edges(
     ends: list[Any]
     if edges and isinstance(edges[0], dict):
         items = Items("edge", edges, "edge {}".format, n_bytes)
-        columns = _columns(items, named)
+        columns = _columns(items, options)
         sources, targets = items.values("source"), items.values("target")
         if sources is None or targets is None:
             raise InputError(f"edge 0 has no {'source' if sources is None else 'target'!r}")
@@ -371,15 +364,20 @@ def _pairs(ends: list[Any], size: int, position: dict[int | str, int] | None) ->
     raise InputError(f"edge {wrong // 2} refers to node {_shown(ends[wrong])}, but {reason}")
 
 
-def _columns(items: Items, named: Named) -> _Columns:
+def _names_columns(options: ReadOptions) -> bool:
+    """Whether columns of nodes or edges are named other than `label`, here or for a model."""
+    given = any(getattr(options, option) is not None for option in _COLUMNS)
+    return given or any(options.like.get(option, LABEL) != LABEL for option in _COLUMNS)
+
+
+def _columns(items: Items, options: ReadOptions) -> _Columns:
     """Labels and attributes; keys of other names as in GraphML."""
     what, objects = items.what, items.data
     if set(map(type, objects)) - {dict}:
         number = next(number for number, item in enumerate(objects) if type(item) is not dict)
         raise InputError(f"{what} {number} must be an object, not {_shown(objects[number])}")
-    given = [named[f"{what}_label"], named[ATTRIBUTES_OPTION[what]]]
     others = set().union(*objects).difference(STRUCTURE[what], (LABEL, ATTRIBUTES))
-    if not others and given == [None, None]:
+    if not (others or _names_columns(options)):
         columns = {
             f"{what}_labels": items.labels(LABEL),
             f"{what}_attributes": items.numbers(ATTRIBUTES),
@@ -387,7 +385,8 @@ def _columns(items: Items, named: Named) -> _Columns:
         return _Columns({key: column for key, column in columns.items() if column is not None})
     kinds = text_columns(objects)
     kinds |= {ATTRIBUTES: False} if ATTRIBUTES in kinds else {}
-    choice = Choice.of(what, {k: v for k, v in kinds.items() if k not in STRUCTURE[what]}, *given)
+    own = {key: kind for key, kind in kinds.items() if key not in STRUCTURE[what]}
+    choice = Choice.by(what, own, options)
     return _Columns(*items.chosen(choice), (choice,))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from saen._util.arrays import Array
 from saen._util.strings import did_you_mean
 from saen.errors import InputError
+from saen.io.options import ReadOptions
 from saen.io.parsing.text_files import (
     CHARACTERS_PER_BYTE,
     FREE_CHARACTERS,
@@ -67,6 +68,33 @@ class Choice:
             attributes = [n for n in numbers if n not in labels and not _LABEL.fullmatch(n)]
         rest = [name for name in columns if name not in (*labels, *attributes)]
         return cls(what, tuple(labels), tuple(attributes), tuple(rest))
+
+    @classmethod
+    def by(cls, what: str, columns: Mapping[str, bool | None], options: ReadOptions) -> Choice:
+        """The columns that `options` name; else those of a model's data, if any of them is there.
+
+        >>> like = ReadOptions(like={"node_label": "Kind"})
+        >>> Choice.by("node", {"mood": True, "kind": True}, like).labels
+        ('kind',)
+        """
+        from saen.io.parsing.tables import column_name, join_names  # which need this module
+
+        spelled = {column_name(str(name)): name for name in columns}
+        named: list[list[str] | None] = []
+        for option in (f"{what}_label", ATTRIBUTES_OPTION[what]):
+            names = options.names(option)
+            own = None if names is None else [spelled.get(column_name(n), n) for n in names]
+            other = getattr(options, option) is None and own and not {*own} & {*columns}
+            named.append(None if other else own)
+        choice = cls.of(what, columns, *named)
+        if options.remember is not None:
+            for option, read in (
+                (f"{what}_label", choice.labels),
+                (ATTRIBUTES_OPTION[what], choice.attributes),
+            ):
+                if read and read != (LABEL,):
+                    options.remember(option, join_names(read))
+        return choice
 
     def line(self) -> str | None:
         """What is read as what in one line; None where there is only the usual column."""
