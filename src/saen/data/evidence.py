@@ -224,11 +224,17 @@ class Evidence:
         nobody, nothing = np.empty(0, dtype=np.int64), np.empty(0)
         blocks: list[tuple[Ints, ...]] = [(nobody, nobody)]
         found: list[Compared] = [Compared(nothing, nothing, nothing)]
+        # Few share more than chance explains at any size; rounding is left to the comparison.
+        least = (1 - 1e-9) * rule.min_strength * self.thresholds.min(axis=1).astype(np.float64)
         for begin, end in self._blocks(self.features.T.tocsr()):
             columns = self.features[begin:].T.tocsr()  # examples before were met with these
-            first, second, evidence = _entries(self.features[begin:end] @ columns, begin)
-            later = np.flatnonzero(first < second + begin)
-            shared = Shared(first[later], second[later] + begin, evidence[later])
+            block = self.features[begin:end] @ columns
+            enough = block.data >= np.repeat(least[begin:end], np.diff(block.indptr))
+            places = np.flatnonzero(enough)
+            first = np.searchsorted(block.indptr, places, side="right") - 1
+            second, evidence = block.indices[places], block.data[places]
+            later = np.flatnonzero(first < second)
+            shared = Shared(first[later] + begin, second[later] + begin, evidence[later])
             compared = self.compare(self, shared)
             over = np.flatnonzero(rule.holds(compared))
             over = over[np.lexsort((shared.theirs[over], shared.mine[over]))]
