@@ -76,6 +76,9 @@ def from_rdkit(
     if atom_labels not in ("smiles", "element"):
         raise InputError(f'atom_labels must be "smiles" or "element", not {atom_labels!r}')
     plain = atom_labels == "element"
+    # Names are made once, and atoms taken by number: both are slow in RDKit's Python.
+    types = {value: str(value) for value in chem.BondType.values.values()}
+    stereo = {value: _GEOMETRY.get(str(value)) for value in chem.BondStereo.values.values()}
     sizes: list[int] = []
     labels: list[str] = []
     pairs: list[tuple[int, int]] = []
@@ -89,13 +92,13 @@ def from_rdkit(
             )
         start = len(labels)
         sizes.append(molecule.GetNumAtoms())
-        for atom in molecule.GetAtoms():
+        for atom in map(molecule.GetAtomWithIdx, range(sizes[-1])):
             labels.append(atom.GetSymbol() if plain else _label(atom))
         for bond in _bonds(molecule):
             ends = start + bond.GetBeginAtomIdx(), start + bond.GetEndAtomIdx()
             pairs.append(ends)
-            bonds.append(str(bond.GetBondType()))
-            geometry = None if plain else _GEOMETRY.get(str(bond.GetStereo()))
+            bonds.append(types[bond.GetBondType()])
+            geometry = None if plain else stereo[bond.GetStereo()]
             if geometry is not None:
                 for end in ends:
                     labels[end] += geometry
@@ -347,7 +350,7 @@ def _syntax_error(log: str) -> str:
 def _bonds(molecule: Any) -> Iterable[Any]:
     """All bonds in order; RDKit looks for each by its number from the first on."""
     if molecule.GetNumAtoms() <= _LARGE_MOLECULE:
-        return molecule.GetBonds()  # type: ignore[no-any-return]
+        return map(molecule.GetBondWithIdx, range(molecule.GetNumBonds()))
     bonds = {bond.GetIdx(): bond for atom in molecule.GetAtoms() for bond in atom.GetBonds()}
     return [bonds[number] for number in range(len(bonds))]
 
