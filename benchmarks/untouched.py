@@ -28,7 +28,7 @@ from benchmarks.measure import ROOT, say
 from benchmarks.models import MOLECULES, write_molecules
 from saen.data.graphs import Graphs
 from saen.io.sources.stdlib import stdlib_functions
-from saen.jobs.job import named_targets
+from saen.learning.problem import Problem
 from saen.paper.reproduce import percent_interval
 
 OUT = ROOT / "docs" / "results"
@@ -196,7 +196,7 @@ def measure(data: Any) -> dict[str, Any]:
     model = (saen.Regressor if regression else saen.Classifier)(
         **({} if isinstance(data, Graphs) else {"decomposition": "nested"}), progress=False
     )
-    targets = named_targets(data.targets, data.target_names)
+    targets = Problem.of(data.targets, regression=regression, names=data.target_names)
     folds = FOLDS
     if not regression and data.targets.ndim == 1:
         folds = min(FOLDS, int(np.unique(data.targets, return_counts=True)[1].max()))

@@ -146,8 +146,12 @@ class LoadedJob:
 
     def problem(self, groups: Array | None = None) -> Problem:
         """What the estimator learns."""
-        named = named_targets(self.targets, self.data.target_names)
-        return Problem.of(named, regression=is_regressor(self.estimator), groups=groups)
+        return Problem.of(
+            self.targets,
+            regression=is_regressor(self.estimator),
+            groups=groups,
+            names=self.data.target_names,
+        )
 
     def notes(self, groups: str | None, command: str) -> list[str]:
         """What the estimator ignores of the data, and what is said of molecules.
@@ -220,15 +224,6 @@ def kept_columns(examples: Any, keep: Sequence[str], reading: ReadOptions) -> di
             known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
             raise InputError(f"no column {name!r} to keep{did_you_mean(name, columns)}: {known}")
     return {name: columns[name] for name in names}
-
-
-def named_targets(y: Array, names: Sequence[str]) -> Any:
-    """Several targets (n, t) as a data frame with their names, where they have any."""
-    if y.ndim == 1 or not names:
-        return y
-    import pandas as pd
-
-    return pd.DataFrame(y, columns=list(names))
 
 
 def check_targets(data: Any, name: str) -> Array:

@@ -96,7 +96,7 @@ def check_scores(rows: int, n_classes: int, what: str) -> None:
         )
 
 
-def encode_classes(y: ArrayLike) -> tuple[Array, Ints]:
+def encode_classes(y: ArrayLike, names: Sequence[str] = ()) -> tuple[Array, Ints]:
     """Classes, and the code of every example.
 
     For one target, y of shape (n,): classes (C,) and codes (n,). For several targets with two
@@ -114,7 +114,7 @@ def encode_classes(y: ArrayLike) -> tuple[Array, Ints]:
     known = known_targets(table)
     codes = np.full(table.shape, -1, dtype=np.int64)
     pairs = []
-    for column, name in enumerate(target_names(y)):
+    for column, name in enumerate(names or target_names(y)):
         rows = known[:, column]
         values, codes[rows, column] = np.unique(
             _plain_classes(table[rows, column]), return_inverse=True
@@ -596,14 +596,15 @@ class Problem:
         regression: bool,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        names: Sequence[str] = (),
     ) -> Problem:
-        """Check and encode targets; raises `InputError` where there is nothing to learn.
+        """Check and encode targets, several with `names`; `InputError` if nothing can be learned.
 
         >>> Problem.of(["b", "a", "b"], regression=False).values.tolist()
         [1, 0, 1]
         """
         y = given(y)
-        names = tuple(target_names(y)) if np.ndim(y) == 2 else ()
+        names = tuple(names or target_names(y)) if np.ndim(y) == 2 else ()
         values: Array
         if regression:
             values = as_numbers(y)
@@ -611,7 +612,7 @@ class Problem:
             if len(values) == 0:
                 raise InputError("nothing to fit: y is empty")
         else:
-            classes, values = encode_classes(y)
+            classes, values = encode_classes(y, names)
             n = classes.shape[-1]
             if n < 2:
                 found = plural(n, "class", "classes")

@@ -171,16 +171,16 @@ class BlendLearner(Learner):
         """The weights of candidates, and the average of those that have one."""
         candidates, results = zip(*trials, strict=True)
         rows = np.stack([result.held_out for result in results])
-        truth = problem.values[fold.held_out]
-        parts, shares = fold.parts, problem.weights[fold.held_out]
+        truth, shares = problem.values[fold.held_out], problem.weights[fold.held_out]
+        sizes = [len(check) for _, check in fold.inner or ()]
+        part_of = np.repeat(np.arange(len(sizes)), sizes)
         few = len(truth) < auto.FEW_EXAMPLES
-        weights = self._weights(problem, rows, truth, shares, parts, few)
+        weights = self._weights(problem, rows, truth, shares, part_of, few)
         held_out = np.tensordot(weights, rows, 1)
-        if len(parts) > 1:
-            for part in parts:  # by weights that the other inner folds decide
-                rest, others = fold.others(part), [_without(p, part) for p in parts if p != part]
-                own = self._weights(problem, rows[:, rest], truth[rest], shares[rest], others, few)
-                held_out[part] = np.tensordot(own, rows[:, part], 1)
+        for part in range(len(sizes)) if len(sizes) > 1 else ():
+            here, rest = part_of == part, part_of != part  # which decide the weights
+            others = rows[:, rest], truth[rest], shares[rest], part_of[rest]
+            held_out[here] = np.tensordot(self._weights(problem, *others, few), rows[:, here], 1)
         members = np.stack([result.tested for result in results])
         tested, spread = np.tensordot(weights, members, 1), None
         calibration, tested, held_out = calibrated(problem, fold, tested[None], held_out[None])
@@ -188,7 +188,7 @@ class BlendLearner(Learner):
             calibration = replace(calibration, spreads=_spread(rows, weights))
             spread = _spread(members, weights)
         metric = self.metric or problem.targets.metric()
-        scores = metric.goodness(_mean_goodness(metric, truth, parts, rows))
+        scores = metric.goodness(_mean_goodness(metric, truth, part_of, rows))
         tried = [
             {**each.name, "score": float(s) if np.isfinite(s) else None, "weight": float(w)}
             for each, s, w in zip(candidates, scores, weights, strict=True)
@@ -227,7 +227,7 @@ class BlendLearner(Learner):
         rows: Floats,
         truth: Array,
         shares: Floats,
-        parts: Sequence[slice],
+        part_of: Ints,
         few: bool,
     ) -> Floats:
         """By the metric or losses: the most likely mixture of few, greedy selection of many."""
@@ -238,10 +238,10 @@ class BlendLearner(Learner):
 
         metric = self.metric
         if self.single:
-            goodness = _mean_goodness(metric or problem.targets.metric(), truth, parts, rows)
+            goodness = _mean_goodness(metric or problem.targets.metric(), truth, part_of, rows)
             return np.eye(len(rows))[choose_best(goodness, -losses(rows).mean(axis=1))]
         if metric is not None:
-            return blend_weights(rows, losses, partial(_mean_goodness, metric, truth, parts))
+            return blend_weights(rows, losses, partial(_mean_goodness, metric, truth, part_of))
         known = problem.targets.likelihoods(truth, rows, shares) if few else None
         return blend_weights(rows, losses) if known is None else mixture_weights(*known)
 
@@ -291,12 +291,6 @@ def _same(one: Candidate, other: Candidate) -> bool:
 def _as_mapping(chosen: Any) -> dict[str, Any]:
     """What a candidate decided; one that is itself a blend lists its members."""
     return chosen if isinstance(chosen, dict) else {"members": chosen}
-
-
-def _without(part: slice, removed: slice) -> slice:
-    """Where a segment is once another one is taken out."""
-    shift = removed.stop - removed.start if part.start >= removed.stop else 0
-    return slice(part.start - shift, part.stop - shift)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -437,13 +431,12 @@ def unpack_fitted(document: dict[str, Any], tensors: Mapping[str, Array]) -> Fit
 # -- weights -------------------------------------------------------------------------------------
 
 
-def _mean_goodness(
-    metric: Metric, truth: Array, folds: Sequence[slice], predictions: Floats
-) -> Floats:
+def _mean_goodness(metric: Metric, truth: Array, fold_of: Ints, predictions: Floats) -> Floats:
     """The goodness of predictions (k, n, …), the mean over folds where it is defined, (k,).
 
     Each fold is predicted by other models, whose outputs are not to be ranked together.
     """
+    folds = [fold_of == number for number in np.unique(fold_of)]
     scores = [[metric(truth[fold], rows[fold]) for fold in folds] for rows in predictions]
     means: Floats = np.ma.masked_invalid(scores).mean(axis=1).filled(np.nan)
     return metric.goodness(means)

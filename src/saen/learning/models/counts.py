@@ -434,15 +434,11 @@ class FittedCounts(Fitted):
 
     def each(self, data: Decompositions) -> Floats:
         """What the only model predicts, (n, 1, …)."""
-        return self.predictions(data)[:, None]
+        return self.targets.read(self.outputs(data))[:, None]
 
     def combined(self, each: Floats) -> Floats:
         """The only one."""
         return each[:, 0]
-
-    def predictions(self, data: Decompositions) -> Floats:
-        """Probabilities or numbers."""
-        return self.targets.read(self.outputs(data))
 
     def unseen_share(self, data: Decompositions) -> float:
         """The share of part occurrences, up to the depth, without a column in the model."""
