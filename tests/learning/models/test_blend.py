@@ -641,13 +641,12 @@ def weights_of(rows, truth, metric=None, folds=1, counts=None):
     """The weights by held-out examples that are in equal inner folds."""
     numbers = truth.dtype.kind == "f" and truth.ndim == 1
     problem = Problem.of(truth, regression=numbers)
-    size = len(truth) // folds
-    slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
+    fold_of = np.arange(len(truth)) // (len(truth) // folds)
     known = None if metric is None else find_metric(metric, regression=numbers)
     blend = BlendLearner(lambda data, train: [], saen.SAENClassifier().learner().spec, metric=known)
     counts = np.ones(len(truth)) if counts is None else counts
     few = len(truth) < auto.FEW_EXAMPLES
-    return blend._weights(problem, rows, problem.values, counts, slices, few)
+    return blend._weights(problem, rows, problem.values, counts, fold_of, few)
 
 
 @pytest.mark.parametrize("n", [60, auto.FEW_EXAMPLES])
