@@ -269,6 +269,10 @@ def markdown(document: dict[str, Any]) -> str:
         for title, row in found.items()
     ]
     machine = document["machine"]
+    molecules = [
+        f"{MOLECULES}: 1,017 molecules with measured activities, from the package of RDKit,",
+        f"read as a table of SMILES; R² of {MOLECULE_FOLDS} folds.",
+    ]
     return "\n".join(
         [
             "# Whole models",
@@ -278,9 +282,9 @@ def markdown(document: dict[str, Any]) -> str:
             "and the seconds that all of it takes, choices on inner folds included, imports left",
             "out. `best` and `counts` choose inside every training part, the",
             f"support vector machine its C ({', '.join(f'{c:g}' for c in COSTS)}) there, too; the",
-            f"forests have {TREES} trees and nothing to choose. {MOLECULES}: 1,017 molecules with",
-            "measured activities, from the package of RDKit, read as a table of SMILES;",
-            f"R² of {MOLECULE_FOLDS} folds. Written by `python -m benchmarks.models`, on",
+            f"forests have {TREES} trees and nothing to choose.",
+            *(molecules if MOLECULES in document["rows"] else ()),
+            "Written by `python -m benchmarks.models`, on",
             f"{machine['cores']} cores of {machine.get('cpu', 'a CPU')}; CPU seconds far above or",
             "below the seconds are those of several threads or other processes, or of a busy",
             "machine.",
