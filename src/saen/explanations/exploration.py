@@ -390,7 +390,6 @@ def _occurrences(
     order = np.argsort(entry_codes)
     entry_codes = entry_codes[order]
     per_occurrence = found.entries / relation.multiplicity[:, None]
-    words: dict[int, str] = {}
     chunks, start = [], 0
     for stop in chunk_ends(decomposition.costs(data), CHUNK):
         chunk = data[start:stop]
@@ -409,18 +408,12 @@ def _occurrences(
             nodes = np.where(nodes < 0, -1, nodes - chunk.node_offsets[owner])
         contributions = per_occurrence[entry, column] * sign * top.multiplicity
         chunks.append((start + owner, place[unique[top.parts]], nodes, contributions))
-        numbers, first = np.unique(place[unique], return_index=True)
-        new = [n for n, number in enumerate(numbers) if number >= 0 and number not in words]
-        texts = decomposition.describe(hierarchy, level, first[new]) if new else []
-        words.update(zip(numbers[new].tolist(), texts, strict=True))
         start = stop
     owner, parts, nodes, contributions = (
         np.concatenate(arrays) for arrays in zip(*chunks, strict=True)
     )
     starts = np.searchsorted(owner, np.arange(len(data) + 1))
-    what = tuple(words[number] for number in range(len(listed)))
-    if isinstance(data, Graphs) and as_molecule(data[0]) is not None:
-        what = _as_fragments(model, data, compressed, listed, what)
+    what = _in_words(model, data, compressed, listed)
     own = np.flatnonzero(place[relation.parts] >= 0)
     pairs = np.unique(np.column_stack([place[relation.parts[own]], relation.roles[own]]), axis=0)
     roles: list[list[str]] = [[] for _ in what]
@@ -429,21 +422,27 @@ def _occurrences(
     return Occurrences(starts, parts, nodes, contributions), what, tuple(map(", ".join, roles))
 
 
-def _as_fragments(
-    model: Fitted, data: Graphs, compressed: Compressed, listed: Ints, what: tuple[str, ...]
-) -> tuple[str, ...]:
-    """The parts as fragments of the first molecule that has each, where that is one."""
+def _in_words(model: Fitted, data: Any, compressed: Compressed, listed: Ints) -> tuple[str, ...]:
+    """The parts in the first example that has each; those of molecules as fragments."""
+    decomposition = model.decomposition
+    assert decomposition is not None
     relation, level = compressed.hierarchy.relations[-1], compressed.hierarchy.depth - 1
     parts, first = np.unique(relation.parts, return_index=True)
     rows, at = np.unique(compressed.top, return_index=True)
     of_part = at[np.searchsorted(rows, relation.parents[first])][np.searchsorted(parts, listed)]
-    texts = list(what)
-    for index in np.unique(of_part).tolist():
+    examples = np.unique(of_part)
+    hierarchy = decomposition.decompose(data[examples])
+    numbers = _matched(level_keys(hierarchy)[level], compressed.keys[level])
+    known, first = np.unique(numbers, return_index=True)
+    texts = decomposition.describe(hierarchy, level, first[np.searchsorted(known, listed)])
+    if not isinstance(data, Graphs) or as_molecule(data[0]) is None:
+        return tuple(texts)
+    for index in examples.tolist():
         example = decompose_one(model, data[index])
         keys = level_keys(example.hierarchy)[level]
         for place in np.flatnonzero(of_part == index).tolist():
             own = (keys == compressed.keys[level][listed[place]]).all(axis=1)
-            texts[place] = example.smiles(level, int(np.flatnonzero(own)[0])) or what[place]
+            texts[place] = example.smiles(level, int(np.flatnonzero(own)[0])) or texts[place]
     return tuple(texts)
 
 
