@@ -124,7 +124,7 @@ def page(results: Path) -> str:
             "",
             f"Whole commands, with {machines}: CPU and wall seconds (on the machine's GPU in "
             "brackets, where that was measured), the load average of the machine, which other "
-            "work shared (threads of networks that wait for each other then use CPU time, too), and "
+            "work shared (threads of networks that wait for each other use CPU time then), and "
             "the peak memory of seed 0; CPU seconds also as multiples of those of "
             "preset `counts`, the first candidate alone. Forecast: what the command said before it "
             "began to train, of that alone and of idle cores, if it was more than ten seconds. "
