@@ -228,7 +228,10 @@ READING: dict[str, Any] = {
         ),
     ],
     "id": Annotated[
-        str | None, typer.Option(help="The column or key with the ids.", show_default="id or name")
+        str | None,
+        typer.Option(
+            help="The column or key with the ids.", show_default="id; in tables also name"
+        ),
     ],
     "smiles": Annotated[
         str | None, typer.Option(help="The column with molecules.", show_default="smiles")
