@@ -53,7 +53,8 @@ class Nodes:
             "RAY_ADDRESS": f"{address(1)}:{PORT}",
             "PYTHONPATH": str(ROOT / "src"),
         }
-        inside = ("ip", "netns", "exec", f"node{number}")
+        core = str((number - 1) % (os.cpu_count() or 1))
+        inside = ("ip", "netns", "exec", f"node{number}", "taskset", "-c", core)
         return subprocess.Popen([*inside, *command], env=environment, **options)
 
     def start(self, number: int) -> None:
@@ -251,21 +252,20 @@ def write(graphs: int, n_shards: int, folder: Path) -> None:
     write_shards(parts, folder / "shards")
 
 
-def speed(folder: Path) -> list[dict[str, Any]]:
+def speed(folder: Path) -> Iterator[dict[str, Any]]:
     """Compress on one node, then on two."""
     ranged = ("compress", folder / "shards", "--cluster", "ray", "--partitions", RANGES, "--out")
     with network(folder) as nodes:
-        rows = [stage(nodes, "compress", *ranged, folder / "one")]
+        yield stage(nodes, "compress", *ranged, folder / "one")
         nodes.start(2)
-        rows.append(stage(nodes, "compress", *ranged, folder / "two"))
+        yield stage(nodes, "compress", *ranged, folder / "two")
     if content(folder / "one") != content(folder / "two"):
         raise SystemExit("one node and two give different files")
-    return rows
 
 
-def faults(folder: Path) -> list[dict[str, Any]]:
+def faults(folder: Path) -> Iterator[dict[str, Any]]:
     """All stages on three nodes, of which one is killed in each."""
-    shards, rows, same = folder / "shards", list[dict[str, Any]](), list[bool]()
+    shards, same = folder / "shards", list[bool]()
     cluster = ("--cluster", "ray")
     ranged = ("compress", shards, *cluster, "--partitions", RANGES, "--out")
     reference = content(folder / "one")
@@ -273,21 +273,20 @@ def faults(folder: Path) -> list[dict[str, Any]]:
         nodes.start(2)
         nodes.start(3)
         for name in ("compress", "merge"):
-            rows.append(stage(nodes, name, *ranged, folder / f"killed-{name}", kill=True))
+            yield stage(nodes, name, *ranged, folder / f"killed-{name}", kill=True)
             same.append(content(folder / f"killed-{name}") == reference)
             nodes.start(2)
         join(shards, folder / "one", folder / "all.saen")
         model = folder / "model.saen"
-        fit = ("train", folder / "all.saen", "--preset", "network", "--epochs", 2, "--out", model)
-        rows.append(stage(nodes, "train", *fit, kill=True))
+        fit = ("train", folder / "all.saen", "--preset", "network", "--epochs", 1, "--out", model)
+        yield stage(nodes, "train", *fit, kill=True)
         nodes.start(2)
         predict = ("predict", model, shards, *cluster, "--out")
-        rows.append(stage(nodes, "predict", *predict, folder / "three.csv"))
-        rows.append(stage(nodes, "predict", *predict, folder / "killed.csv", kill=True))
+        yield stage(nodes, "predict", *predict, folder / "three.csv")
+        yield stage(nodes, "predict", *predict, folder / "killed.csv", kill=True)
         same.append(content(folder / "three.csv") == content(folder / "killed.csv"))
     if not all(same):
         raise SystemExit(f"results differ: {same}")
-    return rows
 
 
 def markdown(document: Mapping[str, Any]) -> str:
@@ -343,7 +342,8 @@ def markdown(document: Mapping[str, Any]) -> str:
             "node. Training runs in the command alone, and loses nothing with a node.\n",
             f"{busy} From one node to two, compressing was {one / two:.2f} times as fast; the "
             f"busier node had {100 * share / work:.0f} % of the CPU time of one alone, which makes "
-            f"it {work / share:.2f} times as fast where cores are idle.\n",
+            f"it {work / share:.2f} times as fast where cores are idle. The first node "
+            "also runs the command and Ray's head, some seconds of each time.\n",
             f"In proportion, a billion such graphs are {work * times / 3600:,.0f} core hours, "
             f"{ahead['shards']} of shards, {ahead['split']} of splits and at most "
             f"{ahead['ranges']} of ranges (unique objects grow more slowly than graphs, see "
@@ -369,14 +369,24 @@ def main() -> None:
     if options.part == "write":
         write(options.graphs, options.shards, options.folder)
         return
+    earlier, rows = _earlier(options.out / "nodes.json"), list[dict[str, Any]]()
+    for row in (speed if options.part == "speed" else faults)(options.folder):
+        rows.append(row)
+        both = [*rows, *earlier[len(rows) :]] if options.part == "speed" else earlier[:2] + rows
+        if len(both) > 1:
+            record(both, options.folder, options.out)
+
+
+def _earlier(file: Path) -> list[dict[str, Any]]:
+    return json.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
+
+
+def record(rows: list[dict[str, Any]], folder: Path, out: Path) -> None:
+    """Write what was measured so far, and the page."""
     from saen.cluster.partitions import read_partitions
     from saen.io.store.shards import read_shards
 
-    file = options.out / "nodes.json"
-    rows = (speed if options.part == "speed" else faults)(options.folder)
-    shards, ranges = read_shards(options.folder / "shards"), read_partitions(options.folder / "one")
-    earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    kept = earlier["rows"] if earlier.get("graphs") == shards.n_graphs else []
+    shards, ranges = read_shards(folder / "shards"), read_partitions(folder / "one")
     document = {
         "date": date.today().isoformat(),
         "machine": describe(),
@@ -388,10 +398,11 @@ def main() -> None:
             "split": ranges.moved,
             "ranges": sum(file.stat().st_size for file in ranges.files),
         },
-        "rows": rows + kept[2:] if options.part == "speed" else kept[:2] + rows,
+        "rows": rows,
     }
-    file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    (options.out / "nodes.md").write_text(markdown(document), encoding="utf-8")
+    text = json.dumps(document, indent=1)
+    (out / "nodes.json").write_text(f"{text}\n", encoding="utf-8")
+    (out / "nodes.md").write_text(markdown(document), encoding="utf-8")
 
 
 if __name__ == "__main__":
