@@ -68,7 +68,7 @@ def finish(process: subprocess.Popen[str], code: int = 0) -> tuple[str, list[str
     out, err = process.communicate(timeout=200)
     assert process.returncode == code, err
     lines = err.splitlines()
-    return out, [line for line in lines if not re.fullmatch(r"saen: .+ after [\d,]+ s", line)]
+    return out, [line for line in lines if not re.fullmatch(r"saen: .+ [\d,]+ s so far", line)]
 
 
 def says(process: subprocess.Popen[str], words: str) -> bool:
