@@ -9,6 +9,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import random
+import signal
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
@@ -16,6 +17,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from saen import Graphs
+
+# What a shell without job control runs in the background ignores Ctrl-C, with its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The fuzzer itself is no test, and atheris has no wheel for every platform.
 collect_ignore = [] if find_spec("atheris") else ["fuzz/guided.py", "fuzz/__main__.py"]

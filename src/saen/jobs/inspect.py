@@ -48,13 +48,9 @@ def inspect_file(path: str | Path) -> dict[str, Any]:
         return {**_matrix(place), "bytes": size}
     header = container.read_header(place)
     describe = _KINDS.get(header.kind, _arrays)
-    try:
+    with container.consistent(path, "damaged: its metadata is not what saen writes"):
         made = {"saen": header.document["saen"]} if "saen" in header.document else {}
         details = describe(header)
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise FileError(
-            f"damaged: its metadata is not what saen writes ({error})", path=path
-        ) from error
     return {"kind": header.kind, "format": header.version, **made, "bytes": size, **details}
 
 
