@@ -40,6 +40,8 @@ class Origin:
 def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
     """Read what was saved: `Graphs`, `Hierarchy`, `Compressed` or an estimator, as the file says.
 
+    Where the class is known, its own `load` checks it and is typed: `saen.Classifier.load(path)`.
+
     Parameters
     ----------
     path : str | Path
