@@ -30,7 +30,7 @@ from saen import (
 )
 from saen.decompositions import Edges, Ego, Neighbourhoods, Nodes
 from saen.learning.estimators import PartCounts
-from saen.learning.models.encoding import Encoder, narrow
+from saen.learning.models.encoding import Encoder, count_parts, narrow
 from tests.properties.strategies import graph_collections, hierarchies, reordered
 from tests.references import hierarchies as reference
 from tests.refusals import refuses
@@ -509,3 +509,12 @@ def test_counts_of_more_than_2_31_parts_keep_wide_indices(n_columns, dtype):
     matrix = narrow(sparse.csr_array((np.ones(1), (np.zeros(1, int), last)), (1, n_columns)))
     assert matrix.indices.dtype == matrix.indptr.dtype == dtype
     assert matrix.indices.tolist() == last.tolist()
+
+
+@pytest.mark.parametrize("n", [255, 256, 257])
+def test_examples_are_taken_where_rows_fill_their_narrow_type(n):
+    chains = Graphs.from_edge_lists([[(i, i + 1) for i in range(k)] for k in range(1, n + 1)])
+    table = count_parts(compress(Neighbourhoods(depth=1).fit(chains).decompose(chains)))
+    assert table.n_rows == n
+    taken = table.take(np.arange(n)[::-1])
+    assert taken.sizes()[taken.top].tolist() == table.sizes()[table.top][::-1].tolist()

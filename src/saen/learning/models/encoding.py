@@ -96,8 +96,8 @@ class PartTable:
     def take(self, examples: Ints) -> PartTable:
         """The table of some of the examples, in their order."""
         rows, top = np.unique(self.top[examples], return_inverse=True)
-        lengths = self.indptr[rows + 1] - self.indptr[rows]
-        entries = ranges(self.indptr[rows], lengths)
+        lengths = np.diff(self.indptr)[rows]  # the types of rows and of parts are narrow
+        entries = ranges(self.indptr[rows].astype(np.int64), lengths)
         return PartTable(
             self.ids,
             offsets(lengths),
