@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_array_equal
 
 from saen import SAENClassifier, generate_threads
 from saen._util.executor import Tasks
@@ -208,6 +210,53 @@ def test_curves_on_held_out_examples_are_measured_on_request():
     history = results.history(2, 4)
     assert history.validation_loss[0] == [None, None]
     assert np.array_equal(history.validation_loss[1:], results.test_loss[1:, 2:4])
+
+
+@pytest.fixture
+def cores():
+    """Two of them, whatever the machine and the settings of the tests."""
+    torch.set_num_threads(2)
+    yield 2
+    torch.set_num_threads(1)
+
+
+def test_groups_on_several_cores_give_what_they_give_one_by_one(tmp_path, cores):
+    plan, done, main = make_plan(dtype="float32"), [], threading.get_ident()
+
+    def progress(epochs):
+        assert threading.get_ident() == main
+        done.append(epochs)
+
+    how = {"group_size": 1, "keep": True, "test_every": 1}
+    together = Training(plan, TASK, RUNS, folder=tmp_path, progress=progress, **how).run()
+    assert sum(done) == len(RUNS) * 3
+    assert len([*tmp_path.iterdir()]) == len(RUNS)
+    assert torch.get_num_threads() == cores
+    torch.set_num_threads(1)
+    alone = Training(plan, TASK, RUNS, **how).run()
+    for one, other in zip(together.outputs, alone.outputs, strict=True):
+        assert_array_equal(one, other)
+    assert_array_equal(together.loss, alone.loss)
+    for one, other in zip(together.states, alone.states, strict=True):
+        assert {key: each.tobytes() for key, each in one.items()} == {
+            key: each.tobytes() for key, each in other.items()
+        }
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_what_stops_one_thread_stops_the_others_and_leaves_none_behind(cores, error):
+    epochs = 100_000  # the test would time out
+    plan = make_plan()
+    plan = replace(plan, settings=replace(plan.settings, epochs=epochs, schedule="constant"))
+    before = threading.active_count()
+
+    def progress(_):
+        raise error
+
+    with pytest.raises(error):
+        Training(plan, TASK, RUNS, group_size=1, progress=progress).run()
+    assert threading.active_count() == before
+    assert torch.get_num_threads() == cores
 
 
 def test_group_size_follows_the_activations_of_a_step(monkeypatch):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from saen._util.arrays import Array, Floats, distinct_with_inverse, offsets, segment_ids
 from saen._util.executor import Tasks
@@ -139,13 +143,11 @@ class Training:
     def run(self) -> Trained:
         """Train, and ask."""
         self.submit()
+        with threadpool_limits(1, user_api="blas"):  # numpy's threads would keep cores busy waiting
+            given = self._results()
         results: dict[int, tuple[Floats, dict[str, Array]]] = {}
         curves: list[tuple[History, Sequence[int]]] = []
-        for group in self._groups:
-            if self.tasks is not None and self.tasks.has(group.name):
-                rows, states, history = self.tasks.result(group.name)
-            else:
-                rows, states, history = group.train_or_read(self.progress)
+        for group, (rows, states, history) in zip(self._groups, given, strict=True):
             ends = np.cumsum([len(self.runs[number].asked) for number in group.numbers])
             for place, (number, block) in enumerate(
                 zip(group.numbers, np.split(rows, ends[:-1]), strict=True)
@@ -171,6 +173,19 @@ class Training:
             states=list(states_of),
         )
 
+    def _results(self) -> list[_Result]:
+        """What the groups give; trained here, those of a CPU side by side."""
+        if self.tasks is not None:
+            return [
+                self.tasks.result(group.name)
+                if self.tasks.has(group.name)
+                else group.train_or_read(self.progress)
+                for group in self._groups
+            ]
+        if self.plan.device.type == "cpu" and min(len(self._groups), torch.get_num_threads()) > 1:
+            return _train_in_threads(self._groups, self.progress)
+        return [group.train_or_read(self.progress) for group in self._groups]
+
     @cached_property
     def _groups(self) -> list[_Group]:
         groups: list[_Group] = []
@@ -192,6 +207,34 @@ class Training:
 
 _Result = tuple[Floats, dict[str, Array], History]
 """Outputs, one run after the other, (Σ asked, k), parameters if they are kept, and curves."""
+
+
+def _train_in_threads(groups: Sequence[_Group], progress: Progress | None) -> list[_Result]:
+    """As many groups at a time as there are cores, each on one of them.
+
+    Several cores are not faster on one network than one: its steps are a chain of short operations,
+    after each of which all threads wait for the last.
+    """
+    n_threads, stop, steps = torch.get_num_threads(), Event(), SimpleQueue[int]()
+    results = []
+    torch.set_num_threads(1)  # threads that begin now take it over
+    try:
+        with ThreadPoolExecutor(n_threads) as pool:
+            try:
+                begun = [pool.submit(each.train_or_read, steps.put, stop.is_set) for each in groups]
+                for future in begun:
+                    future.add_done_callback(lambda _: steps.put(0))
+                    while not (future.done() and steps.empty()):
+                        done = steps.get()  # here, since what shows progress knows no threads
+                        if progress is not None:
+                            progress(done)
+                    results.append(future.result())
+            finally:  # also where Ctrl-C or an error ends this thread
+                stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+    finally:
+        torch.set_num_threads(n_threads)
+    return results
 
 
 def _train_group(compressed: Compressed, group: _Group) -> tuple[_Result, list[str]]:
@@ -258,17 +301,19 @@ class _Group:
     test_every: int
     keep: bool
 
-    def train_or_read(self, progress: Progress | None) -> _Result:
+    def train_or_read(
+        self, progress: Progress | None, interrupted: Callable[[], bool] | None = None
+    ) -> _Result:
         """What the networks give, from the file if they are finished."""
         if self.file is None:
-            return self._train(None, progress)
+            return self._train(None, progress, interrupted)
         checkpoint = self.file.with_suffix(".checkpoint")
         if self.file.exists():
             result = _read_group(self.file)
             if progress is not None:
                 progress(len(self.runs) * len(result[2].loss))
         else:
-            result = self._train(checkpoint, progress)
+            result = self._train(checkpoint, progress, interrupted)
             self._write(self.file, result)
         checkpoint.unlink(missing_ok=True)  # it may be of a run that was killed between the two
         return result
@@ -294,7 +339,12 @@ class _Group:
         document = {"history": asdict(history), "networks": len(self.runs)}
         container.write(file, "predictions", document, {"outputs": rows, **states})
 
-    def _train(self, checkpoint: Path | None, progress: Progress | None) -> _Result:
+    def _train(
+        self,
+        checkpoint: Path | None,
+        progress: Progress | None,
+        interrupted: Callable[[], bool] | None,
+    ) -> _Result:
         plan, compressed, task = self.plan, self.plan.compressed, self._task()
         hierarchy, top = hierarchy_and_top(compressed)
         seen = seen_in_training(hierarchy, top, task.weights, plan.min_count)
@@ -320,6 +370,7 @@ class _Group:
             n_batches=self.runs[0].n_batches,
             seen=seen,
             tolerant=True,
+            interrupted=interrupted,
         )
         if history.interrupted:
             raise KeyboardInterrupt

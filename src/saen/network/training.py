@@ -70,6 +70,7 @@ def train(
     n_batches: int | None = None,
     seen: Seen | None = None,
     tolerant: bool = False,
+    interrupted: Callable[[], bool] | None = None,
 ) -> History:
     """Train all models of a network in place.
 
@@ -109,6 +110,9 @@ def train(
         What `seen_in_training` gives, if it is known already.
     tolerant : bool, default=False
         Whether to go on without models that diverge, which `History.diverged` lists.
+    interrupted : Callable[[], bool] | None, default=None
+        Asked before every step: where it returns True, training ends as by Ctrl-C, which reaches
+        the main thread alone.
 
     Raises
     ------
@@ -151,7 +155,7 @@ def train(
     if task.validation is not None:
         held_out = replace(task, weights=task.validation, validation=None)
         validation_batches = cut_validation_batches(network, data, held_out, n_batches)
-    run = _Run(network, settings, task, tolerant=tolerant)
+    run = _Run(network, settings, task, tolerant, interrupted)
     fingerprint = ""
     if checkpoint is not None:
         fingerprint = _fingerprint(network, data, task, settings, min_count)
@@ -298,10 +302,15 @@ class _Run:
     """The state of one training run."""
 
     def __init__(
-        self, network: SAEN, settings: Settings, task: Task, *, tolerant: bool = False
+        self,
+        network: SAEN,
+        settings: Settings,
+        task: Task,
+        tolerant: bool = False,
+        interrupted: Callable[[], bool] | None = None,
     ) -> None:
         self.network, self.settings, self.task = network, settings, task
-        self.tolerant = tolerant
+        self.tolerant, self.interrupted = tolerant, interrupted
         self.adam = Adam(network, settings.weight_decay)
         self.epoch = 0
         self.history = History()
@@ -327,6 +336,8 @@ class _Run:
         noise = generator(self.settings.seed, f"epoch {self.epoch}")
         order = noise.permutation(len(batches))
         for step, (index, batch) in enumerate(zip(order, batches.in_order(order), strict=True)):
+            if self.interrupted is not None and self.interrupted():
+                raise KeyboardInterrupt
             self.rate.fill_(self.settings.rate(self.epoch + step / len(batches)))
             if self.recorder is not None and index < len(batches.kept):
                 self.recorder.step(int(index), partial(self.step, batch, None))

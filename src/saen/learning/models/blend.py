@@ -44,6 +44,7 @@ from saen.learning.models.counts import FittedCounts
 from saen.learning.models.networks import FittedNetworks
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold
+from saen.network.memory import trim_memory
 from saen.network.settings import DivergenceError, DivergenceWarning, join_curves
 
 GREEDY_ROUNDS = 30
@@ -143,7 +144,9 @@ class BlendLearner(Learner):
             trials: list[list[tuple[Candidate, FoldResult]]] = [[] for _ in folds]
             errors: list[list[tuple[Candidate, DivergenceError]]] = [[] for _ in folds]
             for (candidate, places), wait in zip(tried, begun, strict=True):
-                for place, result in zip(places, wait(), strict=True):
+                found = wait()
+                trim_memory()
+                for place, result in zip(places, found, strict=True):
                     if isinstance(result, DivergenceError):
                         errors[place].append((candidate, result))
                     else:
