@@ -80,14 +80,12 @@ RUNS = {
 }
 """The runs whose accuracies are tabulated, by the folder that they are kept in."""
 LONG = ("REDDIT-MULTI-5K", "REDDIT-MULTI-12K")
-"""Ten folds of preset `best` take more than ten minutes on two cores: they are not grouped, too."""
-ONCE = ("REDDIT-MULTI-5K",)
-"""Run where there was no GPU: one repeat of preset `best`."""
+"""Ten folds of preset `best` take more than ten minutes on two cores: one repeat, and no groups."""
 
 
 def runs_of(name: str) -> dict[str, Run]:
     """The runs on a dataset, by kind."""
-    once = {"best": replace(RUNS["best"], repeats=1)} if name in ONCE else {}
+    once = {"best": replace(RUNS["best"], repeats=1)} if name in LONG else {}
     runs = RUNS | once
     return {kind: run for kind, run in runs.items() if run.groups is None or name not in LONG}
 
@@ -303,7 +301,7 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         "dataset", "DGK", "PATCHY-SAN", "SAEN, paper", "as written", "preset paper", "Δ",
     )  # fmt: skip
     repeats = {kind: run.repeats for kind, run in RUNS.items()}
-    once = "".join(f", 1 on {name}" for name in ONCE if "best" in data.get(name, {}))
+    once = "".join(f", 1 on {name}" for name in LONG if "best" in data.get(name, {}))
     note = (
         "Percent: mean, with a 95 % interval corrected for the overlap of training parts, of "
         f"{FOLDS}-fold cross-validation ({repeats['paper']} repeats for the preset `paper` as in "
