@@ -15,6 +15,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from joblib import cpu_count
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.digests import digest_of
@@ -67,7 +68,7 @@ MAX_UNCOMPRESSED = 10_000
 """Entries of an example that is predicted without merging its identical parts."""
 PADDING = 0.25
 """Of the range of training targets, on either side of it: further away networks predict nothing."""
-STEP_SECONDS, SECONDS_PER_OBJECT = 2e-3, 1.5e-7
+STEP_SECONDS, SECONDS_PER_OBJECT = 1e-3, 4e-8
 """Of forecasts: a step of one network, and what it adds per object and entry of a batch."""
 TORCH_BYTES = 200_000_000
 MAX_KEPT_OBJECTS, BYTES_PER_KEPT, BYTES_PER_OBJECT = 1 << 23, 60, 256
@@ -247,7 +248,7 @@ class NetworkLearner(ModelLearner):
             objects = sum(reached.sizes) + sum(each.n_entries for each in reached.relations)
             steps = self.arguments.epochs * sum(run.n_batches for run in runs)
             batches = min(objects * runs[0].n_batches, MAX_KEPT_OBJECTS) * BYTES_PER_KEPT
-            working = batches + objects * BYTES_PER_OBJECT * len(runs)
+            working = (batches + objects * BYTES_PER_OBJECT) * min(len(runs), cpu_count())
             costs.append(Cost(steps * (STEP_SECONDS + objects * SECONDS_PER_OBJECT), 0, working))
         torch_itself = 0 if "torch" in sys.modules else TORCH_BYTES
         return Cost.of_all([*costs, Cost(0, torch_itself, 0)])
