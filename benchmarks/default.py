@@ -123,9 +123,8 @@ def page(results: Path) -> str:
             "## What `saen train` costs",
             "",
             f"Whole commands, with {machines}: CPU and wall seconds (on the machine's GPU in "
-            "brackets, where that was measured), the load average of the machine, which other "
-            "work shared (threads of networks that wait for each other use CPU time then), and "
-            "the peak memory of seed 0; CPU seconds also as multiples of those of "
+            "brackets, where that was measured), the load average of the machine, and the peak "
+            "memory of seed 0; CPU seconds also as multiples of those of "
             "preset `counts`, the first candidate alone. Forecast: what the command said before it "
             "began to train, of that alone and of idle cores, if it was more than ten seconds. "
             "Sets whose names are descriptions are generated (`benchmarks/generated.py`); the "
