@@ -167,9 +167,10 @@ def test_kept_columns_have_all_digits_and_never_hide_what_is_computed(tmp_path):
     data.write_text("\n".join(map(json.dumps, lines)))
     model, out = tmp_path / "m.saen", tmp_path / "p.csv"
     invoke("train", data, "--preset", "counts", "--out", model)
-    invoke("predict", model, data, "--keep", "mass,prediction", "--out", out)
-    rows = pd.read_csv(out)
-    assert [*rows][:4] == ["id", "mass", "input_prediction", "prediction"]
+    for keep in (["mass,prediction"], ["mass", "--keep", "prediction"]):
+        invoke("predict", model, data, "--keep", *keep, "--out", out, "--force")
+        rows = pd.read_csv(out)
+        assert [*rows][:4] == ["id", "mass", "input_prediction", "prediction"]
     assert (rows["mass"] == mass).all()
     assert rows["input_prediction"].tolist() == [*range(20)]
     lines = tmp_path / "p.jsonl"

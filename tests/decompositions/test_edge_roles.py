@@ -153,12 +153,28 @@ def test_kinds_of_another_make_are_refused_instead_of_unseen():
     lines = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["tcp", "udp"])
     for decomposition in (Ego(edges="roles"), Neighbourhoods(edges="roles"), Paths(edges="roles")):
         for seen, new, advice in (
-            (arrows, lines, r"\(directed=True\)"),
+            (arrows, lines, ", whose edges have a direction"),
             (lines, arrows, ", whose edges have no direction"),
         ):
             fitted = decomposition.fit(seen)
-            with pytest.raises(InputError, match=f"read them as the training data ?{advice}$"):
+            with pytest.raises(InputError, match=f"read them as the training data{advice}$"):
                 fitted.decompose(new)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("edges", ["roles", "bins"])
+@pytest.mark.parametrize("kind", [Ego, Neighbourhoods, Paths])
+def test_a_graph_without_edges_is_the_same_alone_as_among_others(kind, edges, directed):
+    known = {"edge_labels": np.array(["tcp", "udp"])}
+    if edges == "bins":
+        known = {"edge_attributes": np.array([[1.0], [2.0]])}
+    linked = Graphs.from_edge_lists([[(0, 1), (1, 2)]], directed=directed, **known)
+    lone = Graphs.from_edge_lists([[]], [1], directed=directed)
+    none = {key: each[:0] for key, each in known.items()}
+    alike = Graphs.from_edge_lists([[]], [1], directed=directed, **none)
+    fitted = kind(edges=edges).fit(linked)
+    both = fitted.decompose(Graphs.concatenate([linked, alike]))
+    assert fitted.decompose(lone)[0] == both[1] == fitted.decompose(alike)[0]
 
 
 @pytest.mark.parametrize("name", ["ego(radii=(0, 1), edges=roles)", "neighbourhoods(edges=roles)"])

@@ -94,6 +94,8 @@ def test_own_class_is_named_once_its_module_is_imported() -> None:
     ("name", "message"),
     [
         ("os:path", "os:path is not a class derived from Decomposition"),
+        ("os:paths", "the module os has no class paths"),
+        ("__main__:Stars", "was defined in a script, where other programs do not find it"),
         ("os:path.join", "a class is written package.module:Class"),
         ("__main__.parts:Stars", "has not been imported"),
         ("x" * 9999 + ":Stars", "a class is written package.module:Class, not .{9,90}$"),

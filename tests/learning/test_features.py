@@ -184,3 +184,14 @@ def test_molecules_are_described_wherever_they_come_from(tmp_path: Path) -> None
     tried = [each["candidate"] for each in blend.tried_]
     assert {"part counts (atoms)", "part counts (descriptors)"} <= {*tried}
     assert blend.predict(graphs[test]).shape == (6,)
+
+
+@pytest.mark.parametrize("known", [0, 1])
+def test_features_without_values_in_training_say_nothing(known: int) -> None:
+    graphs, targets = noisy()
+    values = np.where(np.arange(N) < known, 1.0, np.nan)
+    model = saen.PartCountsRegressor(random_state=0)
+    own = model.fit(graphs.with_features({"dose": values}), targets, sample_weight=np.arange(N) > 1)
+    found = own.predict(graphs.with_features({"dose": np.arange(float(N))}))
+    alone = model.fit(graphs.with_features([]), targets, sample_weight=np.arange(N) > 1)
+    np.testing.assert_allclose(found, alone.predict(graphs.with_features([])))

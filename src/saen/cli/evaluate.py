@@ -114,8 +114,7 @@ def command(
         selection, repeats, folds, splits, parallel_models, metric, test_size, groups
     )
     with open_executor(cluster, cluster_timeout) if cluster else nullcontext() as executor:
-        columns = options.split_columns(keep)
-        report = evaluate_dataset(job, protocol, out, executor, keep=columns, notify=say)
+        report = evaluate_dataset(job, protocol, out, executor, keep=keep or [], notify=say)
     if predictions is not None:
         report.write_predictions(predictions)
     if json:

@@ -169,10 +169,10 @@ VectorsFile = Annotated[
     typer.Option("--vectors", help="The file of word vectors that the model was trained with."),
 ]
 Keep = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        help="Columns of the input to copy to the table, separated by commas, or all; as "
-        "input_NAME where the table has a NAME of its own."
+        help="Columns of the input to copy to the table, separated by commas or one by one, or "
+        "all; as input_NAME where the table has a NAME of its own."
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
@@ -190,13 +190,6 @@ def parse_radii(text: str | None) -> tuple[int, ...] | None:
         return tuple(int(radius) for radius in text.split(","))
     except ValueError:
         raise InputError(f"radii are integers such as 0,1, not {text!r}") from None
-
-
-def split_columns(keep: str | None) -> list[str]:
-    """The names of the columns to copy."""
-    from saen.io.parsing.tables import split_names  # imports numpy
-
-    return split_names(keep) if keep else []
 
 
 def overrides(

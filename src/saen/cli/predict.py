@@ -63,13 +63,12 @@ def command(
         raise InputError("--json needs --out FILE: predictions go to standard output")
     if cluster is not None and (keep or reading.skip_bad):
         raise InputError("options 'keep' and 'skip-bad' are for files that are not shards yet")
-    columns = options.split_columns(keep)
     if cluster is not None:
         with open_executor(cluster, cluster_timeout) as executor:
             result = predict_shards(model, data, executor, path, device=device, force=force)
     else:
         result = predict_dataset(
-            model, data, path, reading, device=device, keep=columns, force=force, vectors=vectors
+            model, data, path, reading, device=device, keep=keep or [], force=force, vectors=vectors
         )
     _warn_unseen(result)
     if result.structures >= MIN_FOR_RATE:
@@ -86,10 +85,10 @@ def command(
         for line in targets:
             say(line)
     if result.nearest:
-        overlaps, unlike = (100 * result.nearest[key] for key in sorted(result.nearest))
+        same, overlaps, unlike = (100 * result.nearest[key] for key in sorted(result.nearest))
         say(
-            f"{overlaps:.1f} % of graphs share rare parts with a training graph, {unlike:.1f} % "
-            "are unlike all of them"
+            f"{same:.1f} % of graphs have all parts of a training graph, "
+            f"{overlaps:.1f} % share rare parts with one, {unlike:.1f} % are unlike all of them"
         )
     if result.not_scored:
         say(f"not scored: {result.not_scored}")

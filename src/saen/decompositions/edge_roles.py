@@ -83,6 +83,8 @@ def coded_links(
     With fitted `kinds`, others are `UNSEEN`; raises `InputError` for graphs without any.
     """
     links = Links.of(graphs, direction)
+    if kinds is not None and not len(links.neighbours):  # nothing says of what make these are
+        return links, kinds, np.empty(0, np.int32)
     if links.kinds:
         if kinds is not None and len(kinds):
             _check_kinds(links.kinds, kinds, graphs.directed and direction == "both")
@@ -114,7 +116,7 @@ def _check_kinds(columns: list[Array], kinds: Vocabulary, directed: bool) -> Non
         if directed and not fitted_on_ways:
             advice += ", whose edges have no direction"
         elif fitted_on_ways and not directed:
-            advice += " (directed=True)"
+            advice += ", whose edges have a direction"
         raise InputError(
             "edge labels and directions of these graphs are not of the kinds that the "
             f"decomposition was fitted on ({some_of(kind_names(kinds), 4)}): {advice}"
@@ -164,6 +166,8 @@ def with_binned_edges(graphs: Graphs, bins: Bins | None) -> Graphs:
     ['< 0.5', '< 0.5', '≥ 0.5', '≥ 0.5']
     """
     if graphs.edge_attributes is None:
+        if bins is not None and not len(graphs.indices):
+            return graphs
         raise InputError("edges='bins' needs edge attributes, but these graphs have none")
     values = real_attributes(graphs, "edge")
     known = Bins.fit(values, EDGE_BINS) if bins is None else bins

@@ -196,6 +196,14 @@ def _where(module: str) -> str:
 
 
 def _checked(cls: Any, reference: str) -> type[Decomposition]:
+    module, _, name = reference.partition(":")
+    if cls is None and module == "__main__":
+        raise UnknownDecompositionError(
+            f"the decomposition {name} was defined in a script, where other programs do not find "
+            "it: move it to a module of its own, and train the model again"
+        )
+    if cls is None:
+        raise UnknownDecompositionError(f"the module {module} has no class {name}")
     if not (isinstance(cls, type) and issubclass(cls, Decomposition)):
         raise UnknownDecompositionError(f"{reference} is not a class derived from Decomposition")
     return cls

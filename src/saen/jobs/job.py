@@ -210,14 +210,17 @@ def stream_input(
 def kept_columns(examples: Any, keep: Sequence[str], reading: ReadOptions) -> dict[str, Array]:
     """Columns of the input, by name, in any case; `["all"]` are all of them.
 
-    A column `id` is left out where it is what the examples are called by.
+    A name may be several, as `split_names` reads them. A column `id` is left out where it is what
+    the examples are called by.
     """
     columns = dict(getattr(examples, "extra", None) or {})
     if reading.id in (None, "id"):
         columns.pop("id", None)
     in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
     wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
-    names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]
+    each = [[name] if name.casefold() in in_any_case else split_names(name) for name in wanted]
+    names = [in_any_case.get(n, in_any_case.get(n.casefold(), n)) for own in each for n in own]
+    names = [*dict.fromkeys(names)]
     names = [name for name in names if name in columns or name != "id"]  # which is there anyway
     for name in names:
         if name not in columns:

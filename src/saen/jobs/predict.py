@@ -35,7 +35,7 @@ from saen.learning.prediction import Predicted, embed_chunks, level_number, pred
 from saen.learning.problem import Targets
 from saen.network.devices import choose_device
 
-SHARES = {"overlaps_training", "unlike_training"}
+SHARES = ("overlaps_training", "unlike_training")
 """Columns of which a report has the shares."""
 
 
@@ -50,8 +50,8 @@ class PredictionReport:
     - `not_scored`: which targets were not compared, and why, in one line;
     - `training`: whether the model was trained on these examples, so that scores are no estimate;
       of files that are read in parts, this is not known;
-    - `nearest`: the shares of examples that overlap with training graphs, and that are unlike them,
-      of a model that knows these;
+    - `nearest`: the shares of examples that have all parts of a training graph (`identical`), that
+      overlap with training graphs, and that are unlike them, of a model that knows these;
     - `seconds`: what reading, predicting and writing took.
     """
 
@@ -221,7 +221,9 @@ def write_predictions(
             write(each.columns, each.copied)
             done += len(each.columns["id"])
             unseen, objects = unseen + each.unseen, objects + each.objects
-            nearest.update({key: int(each.columns[key].sum()) for key in SHARES & {*each.columns}})
+            if "similarity" in each.columns:
+                nearest["identical"] += int((each.columns["similarity"] == 1).sum())
+                nearest.update({key: int(each.columns[key].sum()) for key in SHARES})
             if known is not None and {*compared} <= {*each.columns}:
                 some = known_targets(known).any(axis=tuple(range(1, known.ndim)))
                 if some.any() and (not targets or known.shape[1:] == targets[0].shape[1:]):

@@ -19,6 +19,7 @@ from typing import Any
 
 from saen._util.arrays import Ints
 from saen.data.molecules import has_atoms
+from saen.decompositions import Decomposition
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.learning.decomposing import Decompositions
 from saen.learning.features import RDKIT
@@ -359,7 +360,7 @@ def default_candidates(
     data: Decompositions,
     train: Ints,
     *,
-    decomposition: str = "auto",
+    decomposition: str | Decomposition = "auto",
     numbers: bool = False,
     budget: str = "normal",
     device: str = "auto",

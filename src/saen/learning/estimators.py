@@ -812,7 +812,7 @@ class BlendEstimator(Estimator):
         Estimators to choose from, such as `PartCountsClassifier()` and `SAENClassifier()`. `auto`:
         a list that depends on the data.
     decomposition
-        With `auto` candidates: one decomposition for all of them, such as `ego`.
+        With `auto` candidates: one decomposition for all of them, by name or as an object.
     budget
         With `auto` candidates: `quick` (part counts only), `normal` (networks where they pay) or
         `thorough` (networks everywhere).
@@ -829,7 +829,7 @@ class BlendEstimator(Estimator):
 
     _: KW_ONLY
     candidates: str | Sequence[Any] = parameter("auto", {"auto"}, list, tuple, runtime=True)
-    decomposition: str = parameter("auto", str)
+    decomposition: str | Decomposition = parameter("auto", str, Decomposition)
     budget: str = parameter("normal", set(BUDGETS))
     inner_folds: int | str = parameter("auto", Interval(Integral, 1, None, "left"), {"auto"})
     metric: str | None = parameter(None, str, None)

@@ -84,9 +84,10 @@ class FeatureReader:
         middle, low, high = np.zeros(k), np.zeros(k), np.zeros(k)
         known = np.flatnonzero(~np.isnan(values).all(axis=0))
         # Of two values in the data, and not in between, which infinities do not allow.
-        low[known], middle[known], high[known] = np.nanquantile(
-            values[:, known], [TAIL, 0.5, 1 - TAIL], axis=0, method="closest_observation"
-        )
+        if len(known):
+            low[known], middle[known], high[known] = np.nanquantile(
+                values[:, known], [TAIL, 0.5, 1 - TAIL], axis=0, method="closest_observation"
+            )
         largest = np.finfo(np.float32).max
         low, middle, high = (np.clip(each, -largest, largest) for each in (low, middle, high))
         filled = np.clip(np.where(np.isnan(values), middle, values), low, high)

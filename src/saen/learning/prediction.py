@@ -83,7 +83,11 @@ def _columns(model: Fitted, data: Decompositions) -> dict[str, Array]:
     radius = model.calibration.radius(model.spread(each))
     columns = model.targets.columns(predictions, radius)
     votes = None if model.weights is None else model.targets.agreement(each, predictions)
-    return columns if votes is None else columns | {"agreement": votes @ model.weights}
+    return (
+        columns
+        if votes is None
+        else columns | {"agreement": np.minimum(votes @ model.weights, 1.0)}
+    )
 
 
 def embed_chunks(

@@ -380,7 +380,10 @@ def _more(report: Report, found: Explanation | None) -> tuple[str, str] | None:
     """What the model says of an example, and how to see everything."""
     if found is None:
         return None
-    return found.sentence, f"{report.explain_command} {shlex.quote(str(found.id))} --out why.html"
+    ids = getattr(report.data, "ids", None)
+    unique = ids is None or np.count_nonzero(ids == found.id) == 1
+    name = shlex.quote(str(found.id if unique else found.index))
+    return found.sentence, f"{report.explain_command} {name} --out why.html"
 
 
 def _drawings(graphs: Graphs, found: Sequence[Explanation | None]) -> Sequence[Figure | bytes]:

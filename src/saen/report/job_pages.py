@@ -79,7 +79,13 @@ def write_training_report(path: Path, report: FitReport, command: str) -> None:
         tried=_tried(model.tried_, report.inner_metric),
         telling=explain_dataset(model, _some(report.data), n_parts=MAX_TELLING),
         explain=lambda index: explain(model, report.data, index),
-        explain_command=shlex.join(["saen", "explain", str(report.path), job.data, "--graph"]),
+        explain_command=shlex.join(
+            [
+                *("saen", "explain", str(report.path), job.data),
+                *(["--skip-bad"] if job.reading.skip_bad else []),
+                "--graph",
+            ]
+        ),
     )
     write_report(path, page)
 

@@ -157,6 +157,18 @@ def test_blend_decomposes_once_for_all_candidates_of_a_decomposition(monkeypatch
     assert len(calls) == 1
 
 
+def test_blend_takes_a_decomposition_as_an_object(tmp_path):
+    ego = saen.decompositions.Ego(radii=(0, 2))
+    blends = [
+        saen.Classifier(decomposition=each, budget="quick") for each in (ego, "ego(radii=(0, 2))")
+    ]
+    by_object, by_name = (clone(each).fit(THREADS, THREADS.targets) for each in blends)
+    np.testing.assert_array_equal(by_object.predict_proba(THREADS), by_name.predict_proba(THREADS))
+    by_object.save(tmp_path / "model.saen")
+    loaded = saen.Classifier.load(tmp_path / "model.saen")
+    np.testing.assert_array_equal(loaded.predict(THREADS), by_object.predict(THREADS))
+
+
 def test_blend_is_saved_and_loaded(model, tmp_path):
     model.save(tmp_path / "model.saen")
     loaded = saen.load(tmp_path / "model.saen")

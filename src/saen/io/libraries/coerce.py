@@ -26,6 +26,8 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
         items = [X] if hasattr(X, "edge_index") else list(X)
     except TypeError:
         items = []
+    if isinstance(X, list | tuple) and not items:
+        raise InputError("X is empty: there are no graphs")
     first = items[0] if items else None
     if hasattr(first, "edge_index"):
         from saen.io.libraries.pyg import from_pyg
