@@ -171,8 +171,9 @@ VectorsFile = Annotated[
 Keep = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="<str>",
         help="Columns of the input to copy to the table, separated by commas or one by one, or "
-        "all; as input_NAME where the table has a NAME of its own."
+        "all; as input_NAME where the table has a NAME of its own.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
@@ -215,6 +216,7 @@ READING: dict[str, Any] = {
     "target": Annotated[
         list[str] | None,
         typer.Option(
+            metavar="<str>",
             help="What to learn: columns of a table or keys of JSON lines, separated by commas or "
             "one by one; all (every numeric column); labels or attributes of TUDataset files.",
             show_default="target",
@@ -232,6 +234,7 @@ READING: dict[str, Any] = {
     "features": Annotated[
         list[str] | None,
         typer.Option(
+            metavar="<str>",
             help="Numeric columns or keys that models read in addition to the parts, separated "
             "by commas; rdkit adds descriptors of molecules.",
             show_default="none, or the model's",
