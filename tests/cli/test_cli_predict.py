@@ -469,8 +469,20 @@ def carbon(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("size", (), ["a", "b", ""], None, "the model predicts real numbers, the data have the "),
         ("odd", (), ["1", "", "0"], 2, None),
         ("odd", (), ["1", "x" * 2000, "0"], 2, None),
-        ("odd", ("--target", "odd"), ["1", "0", "1"], None, "the data have no target 'odd'"),
-        ("both", ("--target", "odd,long"), ["1", "0", "1"], None, "the data have no target 'odd,"),
+        (
+            "odd",
+            ("--target", "odd"),
+            ["1", "0", "1"],
+            None,
+            "the data have no values of target 'odd'",
+        ),
+        (
+            "both",
+            ("--target", "odd,long"),
+            ["1", "0", "1"],
+            None,
+            "the data have no values of target 'odd,",
+        ),
         ("both", ("--target", "odd,target"), ["1", "0", "1"], None, "odd, long (not in the data)"),
     ],
 )

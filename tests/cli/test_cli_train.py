@@ -568,3 +568,10 @@ def test_duplicates_are_those_of_the_data_whatever_the_model_sees(tmp_path: Path
     train = ("train", saved(different, [0, 1] * 20, tmp_path), "--preset", "counts")
     told = invoke(*train, "--hold-out", 0.5, "-o", tmp_path / "d.saen", "--node-labels", "degree")
     assert "duplicates  to the model, 20 of these graphs look like training graphs\n" in told.stdout
+
+
+def test_a_target_that_is_blank_everywhere_is_named(tmp_path):
+    table = tmp_path / "m.csv"
+    table.write_text("smiles,dose,blank\n" + "".join(f"{'C' * n},{n},\n" for n in range(1, 20)))
+    said = fails("train", table, "--target", "blank", "--out", tmp_path / "m.saen")
+    assert "target 'blank' has no values" in said

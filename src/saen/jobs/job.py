@@ -111,7 +111,7 @@ class Job:
             with skipped_records(self.reading) as (reading, skipped):
                 reading = replace(reading, all_columns=reading.all_columns or all_columns)
                 data = replace(self, reading=reading).load()
-        targets = check_targets(data, data.name or self.data)
+        targets = check_targets(data, data.name or self.data, self.reading.target)
         return LoadedJob(self, data, targets, self.estimator(targets), skipped)
 
     def load(self) -> Any:
@@ -229,8 +229,11 @@ def kept_columns(examples: Any, keep: Sequence[str], reading: ReadOptions) -> di
     return {name: columns[name] for name in names}
 
 
-def check_targets(data: Any, name: str) -> Array:
-    """Classes or real numbers, (n,), or (n, t); an error where there is nothing to learn."""
+def check_targets(data: Any, name: str, chosen: str | None) -> Array:
+    """Classes or real numbers, (n,), or (n, t); an error where there is nothing to learn.
+
+    `chosen` is what the user calls the targets.
+    """
     y: Array | None = data.targets
     n = len(data)
     if n == 0:
@@ -240,6 +243,8 @@ def check_targets(data: Any, name: str) -> Array:
             f"{name} is a single example: models learn from many that have a target each (nodes "
             "and edges of one graph are not predicted)"
         )
+    if y is None and chosen is not None:
+        raise InputError(f"{name}: target {chosen!r} has no values")
     if y is None:
         columns = some_of([each for each in data.extra or {} if each.casefold() != SMILES])
         found = f" (columns: {columns})" if columns else ""

@@ -175,7 +175,7 @@ def predict_dataset(
     report = replace(report, training=own_file or known == [True])
     wanted = reading.target if reading is not None else None
     if wanted and not report.scores and not report.not_scored:
-        return replace(report, not_scored=f"the data have no target {wanted!r}")
+        return replace(report, not_scored=f"the data have no values of target {wanted!r}")
     return report
 
 
