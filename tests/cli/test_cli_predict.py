@@ -628,3 +628,16 @@ def test_scores_on_the_training_graphs_are_marked(tmp_path: Path) -> None:
     saen.save(saen.load_dataset("threads")[:200], tmp_path / "some.saen")
     done = invoke("predict", model, tmp_path / "some.saen", "--out", out, "--force")
     assert "not an estimate" not in done.stderr
+
+
+def test_predict_scores_the_targets_that_new_data_have(tmp_path: Path) -> None:
+    train, new, model = tmp_path / "train.csv", tmp_path / "new.csv", tmp_path / "m.saen"
+    train.write_text(
+        "smiles,n,odd\n" + "".join(f"{'C' * n},{n}.5,{n % 2}.5\n" for n in range(1, 20))
+    )
+    new.write_text("smiles,odd\nCC,0\nCCC,1\nCO,0\n")
+    invoke("train", train, "--target", "n", "--target", "odd", "--preset", "counts", "--out", model)
+    told = invoke("predict", model, new, "--out", tmp_path / "p.csv").stderr
+    assert "'odd' as targets" in told
+    assert "saen: not scored: n (not in the data)\n" in told
+    assert "saen: mean absolute error: odd 0." in told

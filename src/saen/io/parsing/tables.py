@@ -329,15 +329,17 @@ class Targets:
     id: str | None
     extra: list[str]
     task: TaskName | None = None
+    chosen: str | None = None
 
     @classmethod
     def of(cls, table: Table, options: ReadOptions, source: str) -> Targets:
         """The columns that `options` name, or the usual ones; `source` is what they are about."""
         own_id = find_column(table, options.id, options.usual("id", ID_COLUMNS))
         features = [column_name(name) for name in options.names("features") or ()]
-        before = options.like.get("target")
-        targets = target_columns(table, before, partial=True) if before else []
+        chosen = options.like.get("target")
+        targets = target_columns(table, chosen, partial=True) if chosen else []
         if options.target or not targets:
+            chosen = options.target
             targets = target_columns(
                 table,
                 options.target,
@@ -349,23 +351,27 @@ class Targets:
             options.remember("target", join_names(names))
         read = {*ROW_INDEX} if options.all_columns else {source, own_id, *targets, *ROW_INDEX}
         extra = [name for name in table.columns if name not in read and name.strip()]
-        return cls(table, targets, own_id, extra, options.task)
+        return cls(table, targets, own_id, extra, options.task, chosen)
 
     def notify(self, options: ReadOptions, **found: str | None) -> None:
         """Say what was found by name, rather than named by the options."""
         written = self.table.written
+        targets = ", ".join(written(name) for name in self.targets if name)
         options.found(
             self.table.path.name,
             **found,
-            targets=None if options.target or not self.targets else written(self.targets[0] or ""),
+            targets=targets if targets and not options.target else None,
             ids=written(self.id) if self.id and options.id is None else None,
         )
 
     @property
     def names(self) -> list[str]:
         """The names of several targets as written, none of a single one."""
-        written = [self.table.written(name) for name in self.targets if name is not None]
-        return written if len(self.targets) == len(written) > 1 else []
+        if len(self.targets) < 2:
+            return []
+        wanted = self.targets if None not in self.targets else split_names(self.chosen or "")
+        each = zip(self.targets, wanted, strict=True)
+        return [self.table.written(known) if known else str(name) for known, name in each]
 
     def values(self, rows: NDArray[np.int64]) -> list[Any]:
         """The targets of some rows; None where there is none, and for row -1.
