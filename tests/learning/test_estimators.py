@@ -397,7 +397,12 @@ def test_hierarchies_of_any_depth_are_learned_from(threads: Graphs) -> None:
     assert len(estimator.network_.levels) == 2
 
 
-@pytest.mark.parametrize("X", [[], 3, [1, 2], np.zeros((4, 2)), "graphs", None])
+def test_an_empty_list_is_called_empty() -> None:
+    with refuses("X is empty: there are no graphs"):
+        SAENClassifier().fit([], [0, 1])
+
+
+@pytest.mark.parametrize("X", [3, [1, 2], np.zeros((4, 2)), "graphs", None])
 def test_anything_else_is_refused(X: Any) -> None:
     with refuses(
         "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "
