@@ -480,8 +480,10 @@ def test_killed_at_any_moment_and_started_again_it_ends_with_the_same_model(
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL
-        assert not out.exists()
         kills += 1
+        if out.exists():  # between the last write and the end of the process
+            assert out.read_bytes() == whole.read_bytes()
+            out.unlink()
     assert kills >= 3
     assert resumed >= 1
     assert out.read_bytes() == whole.read_bytes()
