@@ -212,8 +212,8 @@ _Result = tuple[Floats, dict[str, Array], History]
 def _train_in_threads(groups: Sequence[_Group], progress: Progress | None) -> list[_Result]:
     """As many groups at a time as there are cores, each on one of them.
 
-    Several cores are not faster on one network than one: its steps are a chain of short operations,
-    after each of which all threads wait for the last.
+    A second core makes one network hardly faster: its steps are a chain of short operations, after
+    each of which all threads wait for the last.
     """
     n_threads, stop, steps = torch.get_num_threads(), Event(), SimpleQueue[int]()
     results = []
