@@ -357,6 +357,14 @@ def test_smiles_of_an_element_that_there_is_not_are_one_line(text):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["C鸡C", "C\udf61", "CC." + "é鸡" * 80])
+def test_smiles_with_letters_that_no_smiles_has_are_one_line(text):
+    # RDKit cuts what it quotes of the text by bytes, perhaps in the middle of a letter.
+    with pytest.raises(InputError, match=r"invalid SMILES: no SMILES has '") as error:
+        from_smiles([text])
+    assert "\n" not in str(error.value)
+
+
 def test_smiles_that_are_long_and_wrong_are_cut_in_the_message():
     with pytest.raises(InputError, match="syntax error") as error:
         from_smiles(["C" * 100_000 + "("])

@@ -318,17 +318,20 @@ def read_smiles(chem: ModuleType, number: int, text: Any) -> Any:
     """The molecule of a SMILES, which is number `number`; `InputError` if it is invalid."""
     if not isinstance(text, str):
         raise InputError(f"SMILES {number}: expected a string, found {text!r}")
-    reason = "syntax error"
+    foreign = next((letter for letter in text if not letter.isascii()), None)
+    reason = f"no SMILES has {foreign!r}" if foreign else "syntax error"
     try:
         molecule = chem.MolFromSmiles(text)
         if molecule is not None:
             return molecule
         with import_rdkit().rdBase.CaptureErrorLog() as log:
             raw = chem.MolFromSmiles(text, sanitize=False)
-        if raw is None:
+        if raw is None and foreign is None:  # else RDKit may cut its message within a letter
             reason = _syntax_error(log.messages)
-        elif problems := chem.DetectChemistryProblems(raw):
+        elif raw is not None and (problems := chem.DetectChemistryProblems(raw)):
             reason = problems[0].Message()
+    except UnicodeEncodeError:  # half a letter
+        pass
     except RuntimeError as error:  # such as an element that there is not, [#999]
         reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
     shown = f"{text[:MAX_SHOWN]}…" if len(text) > MAX_SHOWN else text
