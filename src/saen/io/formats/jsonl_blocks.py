@@ -28,6 +28,7 @@ MIN_BYTES = 2**16
 """Text that is read line by line before pyarrow is imported."""
 
 _MAX_NODES = 2**31  # of one graph: the sum over a block fits into 64 bits
+_SPARE = 2**27  # bytes, more than a block and a new thread need
 _MAX_EXACT = 2.0**53  # integers from here on are not exact as floats
 
 
@@ -96,6 +97,8 @@ def _parsed(text: bytes, n_lines: int) -> dict[str, Any]:
     arrow = import_extra("pyarrow", "pyarrow", extra="parquet")
     arrow_json = import_module("pyarrow.json")
     schema = _schema(text.partition(b"\n")[0], arrow)
+    # Where memory lacks, the C library ends the process in pyarrow's thread: better an error here.
+    np.empty(_SPARE, np.uint8)
     try:
         table = arrow_json.read_json(
             io.BytesIO(text),
