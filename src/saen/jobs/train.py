@@ -237,22 +237,27 @@ def train_model(
             with timed(seconds, "nearest"):
                 known = TrainingGraphs.of(data)
 
-        def fit(stage: Learner) -> None:
-            fit_problem(estimator, prepared, problem, stage)
-            if estimator.evaluation_ is not None:
+        def fit(stage: Learner) -> Estimator:
+            model: Estimator = clone_with(estimator)
+            fit_problem(model, prepared, problem, stage)
+            if model.evaluation_ is not None:
                 same = prepared.same_data().astype(np.int64)
-                estimator.evaluation_ = replace(estimator.evaluation_, same=same)
-            about = _about(job.data, loaded, estimator.evaluation_)
-            estimator.origin_ = Origin(read, about, known)
+                model.evaluation_ = replace(model.evaluation_, same=same)
+            about = _about(job.data, loaded, model.evaluation_)
+            model.origin_ = Origin(read, about, known)
+            return model
+
+        def fit_first(stage: Learner) -> None:
+            with timed(seconds, "part counts"):
+                model = fit(stage)
+            model.save(partial_model)
+            say(_partial_line(model, partial_model))
 
         if first is not None:
-            with timed(seconds, "part counts"):
-                fit(first)
-            estimator.save(partial_model)
-            say(_partial_line(estimator, partial_model))
+            fit_first(first)
         try:
             with timed(seconds, "train"):
-                fit(learner)
+                estimator = fit(learner)
         except (KeyboardInterrupt, SystemExit):
             if first is not None:
                 say(f"{partial_model} holds the model so far")

@@ -344,7 +344,7 @@ def test_models_are_the_same_after_saving(settings, tmp_path):
     assert np.array_equal(loaded.predict_proba(THREADS), model.predict_proba(THREADS))
     assert (loaded.depth_, loaded.C_) == (model.depth_, model.C_)
     described = inspect_file(tmp_path / "model.saen")
-    assert described["columns"] == model.model_.encoder.n_columns
+    assert described["columns"] == model.model_.encoder.n_features
     numbers = PartCountsRegressor(**SMALL | settings).fit(THREADS, THREADS.sizes)
     numbers.save(tmp_path / "numbers.saen")
     again = PartCountsRegressor.load(tmp_path / "numbers.saen")

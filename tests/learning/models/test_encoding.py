@@ -30,7 +30,7 @@ from saen import (
 )
 from saen.decompositions import Edges, Ego, Neighbourhoods, Nodes
 from saen.learning.estimators import PartCounts
-from saen.learning.models.encoding import Encoder, count_parts, narrow
+from saen.learning.models.encoding import Encoder, count_parts, feature_rows, narrow
 from tests.properties.strategies import graph_collections, hierarchies, reordered
 from tests.references import hierarchies as reference
 from tests.refusals import refuses
@@ -108,6 +108,38 @@ def test_later_parts_are_matched_with_those_of_fit(edges, known, new, depth):
     seen = set().union(*old)
     totals = [sum(n for key, n in row.items() if key in seen) for row in later]
     assert found.sum(axis=1).tolist() == totals
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(hierarchies().filter(at_least_one), hierarchies(), st.integers(0, 3))
+def test_joined_columns_change_no_inner_products(encoding, known, new, depth):
+    table = count_parts(compress(known))
+    plain = Encoder.fit(table, np.ones(table.n_rows, dtype=int), encoding=encoding)
+    rows = feature_rows(plain.encode(table), table, plain.n_columns)
+    joined = plain.joined(rows)
+    joined.check()
+    n = int((plain.ids[:, 0] <= depth).sum())
+    for one, other in ((plain, joined), (plain.first_parts(n), joined.first_parts(n))):
+        # A column is of one role, smaller ones first; the features of one row alone are one each.
+        before, after = (
+            feature_rows(each.encode(table), table, each.n_columns).toarray()
+            for each in (one, other)
+        )
+        np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-12)
+        roles = np.repeat(one.ids[:, 0], np.diff(one.starts))
+        alone, owner = (before > 0).sum(axis=0) == 1, before.argmax(axis=0)
+        owners = {*zip(roles[alone].tolist(), owner[alone].tolist(), strict=True)}
+        assert after.shape[1] == (~alone).sum() + len(owners)
+        of_columns = {*zip(other.columns.tolist(), roles.tolist(), strict=True)}
+        assert len(of_columns) == after.shape[1]
+    # A model that is a sum over training rows sees the same of a new one, too.
+    later = count_parts(compress(new))
+    before, after = (
+        feature_rows(each.encode(later), later, each.n_columns)
+        @ feature_rows(each.encode(table), table, each.n_columns).T
+        for each in (plain, joined)
+    )
+    np.testing.assert_allclose(after.toarray(), before.toarray(), atol=1e-12)
 
 
 @pytest.mark.parametrize("collide", [False, True])

@@ -555,7 +555,7 @@ class FittedCounts(Fitted):
         features = {} if model.reader is None else {"features": len(model.reader.names)}
         loss = self.targets.choose("inner_log_loss", "inner_relative_squared_error")
         score = {} if model.score is None else {loss: -model.score}
-        return {"columns": model.encoder.n_columns, **features, **model.choices, **score}
+        return {"columns": model.encoder.n_features, **features, **model.choices, **score}
 
     @property
     def in_words(self) -> str:
@@ -563,7 +563,7 @@ class FittedCounts(Fitted):
         model = self.model
         known = 0 if model.reader is None else len(model.reader.names)
         beside = f" and {plural(known, 'feature')}" if known else ""
-        words = [f"{model.function.name} over {model.encoder.n_columns:,} part counts{beside}"]
+        words = [f"{model.function.name} over {model.encoder.n_features:,} part counts{beside}"]
         words += [] if model.depth is None else [f"depth {model.depth}"]
         return ", ".join(words if model.C is None else [*words, f"C = {model.C:g}"])
 
@@ -581,6 +581,9 @@ class FittedCounts(Fitted):
         tensors["counts.ids"] = encoder.ids.view(np.int64)
         tensors["counts.starts"] = encoder.starts
         tensors["counts.thresholds"] = encoder.thresholds
+        if encoder.columns is not None and encoder.factors is not None:
+            tensors["counts.columns"] = encoder.columns
+            tensors["counts.factors"] = encoder.factors
         function, name = model.function, model.function.name
         tensors |= {
             f"{name}.{each.name}": getattr(function, each.name) for each in fields(function)
@@ -597,7 +600,8 @@ class FittedCounts(Fitted):
         common, known = unpack_common(document, tensors), document["counts"]
         own = {key: np.array(array) for key, array in under("counts.", tensors).items()}
         ids = own["ids"].view(np.uint64)
-        encoder = Encoder(known["encoding"], ids, own["starts"], own["thresholds"])
+        joined = own.get("columns"), own.get("factors")
+        encoder = Encoder(known["encoding"], ids, own["starts"], own["thresholds"], *joined)
         encoder.check()
         trees, linear = (under(f"{kind.name}.", tensors) for kind in (Forest, Linear))
         function: Linear | Forest = Forest(**trees) if trees else Linear(**linear)
@@ -707,6 +711,11 @@ class _FoldProblem:
         self.encoder = self.arguments._encoder(self.table, self.uses)  # noqa: SLF001
         encoded = self.encoder.encode(self.table)
         self.parts = feature_rows(encoded, self.table, self.encoder.n_columns)
+        if self.solver.costs:  # linear
+            self.encoder = self.encoder.joined(self.parts)
+            encoded = self.encoder.in_columns(encoded)
+            self.parts = feature_rows(encoded, self.table, self.encoder.n_columns)
+        del encoded  # as large as the features
         self.reader, self.read = None, None
         if self.features is not None:
             known = replace(self.features, values=self.features.values[train])
