@@ -94,7 +94,7 @@ def test_aggregation_is_chosen_by_counting_multiplications(
     level = Level(Architecture(2, 0, (2,), ((8,), (8,)), normalization=normalization), 1, 1)
     parts, roles = np.arange(n_parents) % n_parts, np.zeros(n_parents, int)
     relation = Relation(np.arange(n_parents + 1), parts, roles, ("a", "b"), n_parts)
-    tensors = RelationTensors(relation, torch.float64, CPU)
+    tensors = RelationTensors(lambda: relation, torch.float64, CPU)
     assert isinstance(level.aggregation(tensors), ProjectFirst) == projects_first
 
 

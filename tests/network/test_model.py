@@ -278,6 +278,23 @@ def test_network_builds_its_tensors_once() -> None:
         assert network.level(1).aggregation(relation) is aggregation
 
 
+def test_tensors_take_what_they_gave_back_again() -> None:
+    hierarchy = random_hierarchy(0)
+    network = make_network(hierarchy, dropout=0.5).eval()
+    examples = np.arange(0, len(hierarchy), 2)
+    how = {"dtype": network.dtype, "device": network.device}
+    tensors = HierarchyTensors(hierarchy, **how, examples=examples)
+    tensors.release()
+    assert torch.equal(network(tensors), network(hierarchy[examples]))
+    tensors.release()
+    whole = HierarchyTensors(hierarchy[examples], **how)
+    for one, other in zip(tensors.relations, whole.relations, strict=True):
+        for way in ("aggregate_first", "project_first"):
+            matrices = (getattr(each, way).matrix.to_scipy() for each in (one, other))
+            assert (next(matrices) != next(matrices)).nnz == 0
+    assert all(map(np.array_equal, tensors.keys, whole.keys))
+
+
 def test_network_that_ran_in_inference_mode_can_be_trained() -> None:
     hierarchy = random_hierarchy(0)
     network = make_network(hierarchy, normalization="batch").train()

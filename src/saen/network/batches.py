@@ -165,8 +165,12 @@ def cut_batch(
 ) -> Batch:
     """The batch of some examples, with their weights (examples, M)."""
     used, row_of = np.unique(top[examples], return_inverse=True)
-    reached = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
-    tensors = HierarchyTensors(reached, dtype=network.dtype, device=network.device)
+    tensors = HierarchyTensors(
+        hierarchy,
+        dtype=network.dtype,
+        device=network.device,
+        examples=None if len(used) == len(hierarchy) else used,
+    )
 
     def tensor(array: Array) -> Tensor:
         return torch.from_numpy(array).to(network.device, network.dtype)

@@ -25,7 +25,7 @@ from saen.network.architecture import (
 )
 
 Floats = NDArray[np.floating[Any]]
-MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
+MAX_ACTIVATIONS = {"cpu": 1 << 23, "cuda": 1 << 27}
 """Activations of one pass over a hierarchy that is only read, on a device."""
 MAX_PRODUCT = 1 << 18
 """Multiplications up to which OpenBLAS uses one thread: more wait for each other on busy cores."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from saen._util.arrays import Ints
 from saen.data.compression import Compressed
 from saen.data.content_hash import level_keys
 from saen.data.hierarchy import Hierarchy, Relation
@@ -18,11 +20,33 @@ MIN_FILL_RATIO = 0.5
 """Share of (parent, role) pairs with parts below which the empty ones are left out."""
 
 
+class _Source:
+    """A hierarchy that can be taken again: given back while it is not needed."""
+
+    def __init__(self, take: Callable[[], Hierarchy]) -> None:
+        self._take = take
+        self._taken: Hierarchy | None = None
+
+    def __call__(self) -> Hierarchy:
+        if self._taken is None:
+            self._taken = self._take()
+        return self._taken
+
+    def relation(self, place: int) -> Relation:
+        return self().relations[place]
+
+    def release(self) -> None:
+        self._taken = None
+
+
 class RelationTensors:
     """R_l for the network; each way to aggregate over it is built when first used."""
 
-    def __init__(self, relation: Relation, dtype: torch.dtype, device: torch.device) -> None:
-        self._source = (relation, dtype, device)
+    def __init__(
+        self, take: Callable[[], Relation], dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self._take, self._how = take, (dtype, device)
+        relation = take()
         self.n_parents, self.n_parts = relation.n_parents, relation.n_parts
         self.n_roles, self.n_entries = relation.n_roles, relation.n_entries
         n_pairs = self.n_roles * self.n_parents
@@ -33,26 +57,35 @@ class RelationTensors:
     @cached_property
     def aggregate_first(self) -> DenseRows | NonEmptyRows:
         """Aggregates the parts, then applies the first layer."""
-        return NonEmptyRows(*self._source) if self.skips_empty_rows else DenseRows(*self._source)
+        way = NonEmptyRows if self.skips_empty_rows else DenseRows
+        return way(self._take(), *self._how)
 
     @cached_property
     def project_first(self) -> ProjectFirst:
         """Applies the first layer to the parts, then aggregates."""
-        return ProjectFirst(*self._source)
+        return ProjectFirst(self._take(), *self._how)
 
 
 class HierarchyTensors:
     """Bottom attributes and relations of a hierarchy as tensors.
 
-    `multiplicity` (n_L,) says how many original examples each object of the top stands for.
+    `multiplicity` (n_L,) says how many original examples each object of the top stands for. With
+    `examples`, they are of these alone, and `release` gives back what was taken for them.
     """
 
     def __init__(
-        self, data: Hierarchy | Compressed, *, dtype: torch.dtype, device: torch.device
+        self,
+        data: Hierarchy | Compressed,
+        *,
+        dtype: torch.dtype,
+        device: torch.device,
+        examples: Ints | None = None,
     ) -> None:
-        hierarchy = data.hierarchy if isinstance(data, Compressed) else data
+        whole = data.hierarchy if isinstance(data, Compressed) else data
+        self._source = _Source(lambda: whole if examples is None else whole[examples])
+        hierarchy = self._source()
         attributes = hierarchy.attributes
-        self._source, self.dtype, self.device = hierarchy, dtype, device
+        self.dtype, self.device = dtype, device
         self.codes: Tensor | None = None
         self.vectors: Tensor | None = None
         if attributes.codes is not None:
@@ -60,7 +93,8 @@ class HierarchyTensors:
         if attributes.vectors is not None:
             self.vectors = torch.from_numpy(attributes.vectors.copy()).to(device, dtype)
         self.relations: list[RelationTensors] = [
-            RelationTensors(relation, dtype, device) for relation in hierarchy.relations
+            RelationTensors(partial(self._source.relation, place), dtype, device)
+            for place in range(len(hierarchy.relations))
         ]
         if isinstance(data, Compressed):
             self.multiplicity = np.bincount(data.top, minlength=len(hierarchy))
@@ -81,7 +115,11 @@ class HierarchyTensors:
     @cached_property
     def keys(self) -> list[NDArray[np.uint64]]:
         """A number for every object of every level, bottom first, that says what it is: (n_l,)."""
-        return [keys[:, 0] for keys in level_keys(self._source)]
+        return [keys[:, 0] for keys in level_keys(self._source())]
+
+    def release(self) -> None:
+        """Give the hierarchy back, which is taken again for whatever was not asked for so far."""
+        self._source.release()
 
     def uses(self, top: Tensor) -> list[Tensor]:
         """Weights of the objects of every level, bottom first, from those of the top: (n_l, M)."""

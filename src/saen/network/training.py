@@ -352,6 +352,7 @@ class _Run:
     def step(self, batch: Batch, noise: np.random.Generator | None) -> None:
         """One optimiser step of the `running` models that have examples in the batch."""
         outputs = self.network(batch.tensors, batch.uses, noise)
+        batch.tensors.release()
         loss, weight = self.task.losses(outputs, batch.targets)
         mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
         gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
@@ -388,6 +389,7 @@ class _Run:
         totals = torch.zeros_like(self.totals)
         for batch in batches:
             outputs = self.network(batch.tensors)
+            batch.tensors.release()
             loss, weight = self.task.losses(outputs, batch.targets)
             totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
         weight = totals[1].clamp_min(torch.finfo(totals.dtype).tiny)

@@ -231,8 +231,8 @@ class CountsLearner(ModelLearner):
         if n_jobs is None:
             n_jobs = 1 if cost < MIN_PARALLEL_ENTRIES else min(len(jobs), cpu_count())
         run = Parallel(n_jobs=max(n_jobs, 1), return_as="generator")
-        threads = cpu_count() if n_jobs == 1 and cost >= MIN_PARALLEL_ENTRIES else 1
-        solved = run(delayed(_FoldProblem.solve)(job, threads) for job, _ in jobs)
+        # Not in threads: those of LIBLINEAR share one generator, and no fit would repeat.
+        solved = run(delayed(_FoldProblem.solve)(job) for job, _ in jobs)
         pending = iter([decomposed for _, decomposed in jobs])
         for place, file in enumerate(files):
             if made[place] is None:
@@ -703,9 +703,8 @@ class _FoldProblem:
         )
 
     @quiet()
-    def solve(self, n_threads: int = 1) -> tuple[CountsModel, Floats, Floats]:
+    def solve(self) -> tuple[CountsModel, Floats, Floats]:
         """The model, and outputs for the test examples and for the held-out ones."""
-        self.n_threads = n_threads
         train, self.y = np.arange(self.n_train), self.solver.shaped(self.problem.values)
         self.uses = np.bincount(self.table.top[train], minlength=self.table.n_rows)
         self.encoder = self.arguments._encoder(self.table, self.uses)  # noqa: SLF001
@@ -726,7 +725,7 @@ class _FoldProblem:
         if not isinstance(given, str):
             C = float(given)
         if self.fold.inner:
-            trials = dict(zip(depths, self._try([(each, C) for each in depths]), strict=True))
+            trials = {each: self._try(each, C) for each in depths}
             depth = max(depths, key=lambda each: trials[each].score)
             by_cost = {C: trials[depth]}
             if isinstance(given, str) and self.solver.costs:
@@ -778,31 +777,20 @@ class _FoldProblem:
         for way in (costs[start + 1 :], costs[:start][::-1]):
             score = by_cost[USUAL_C].score
             for cost in way:
-                [by_cost[cost]] = self._try([(depth, cost)])
+                by_cost[cost] = self._try(depth, cost)
                 if by_cost[cost].score <= score:
                     break
                 score = by_cost[cost].score
         return max(by_cost, key=lambda cost: by_cost[cost].score)
 
-    def _try(self, settings: Sequence[tuple[int | None, float]]) -> list[_Trial]:
-        """Inner folds with every one of some settings, depth and C, in threads."""
-        at = {depth: self._at(depth)[1] for depth, _ in settings}
-
-        def outputs(depth: int | None, C: float, fit: Ints, held_out: Ints) -> Floats:
-            X = at[depth]
+    def _try(self, depth: int | None, C: float) -> _Trial:
+        """Inner folds with some settings."""
+        X, rows = self._at(depth)[1], []
+        for fit, held_out in self.fold.inner or ():
             function = self.solver.fit(X[fit], self.y[fit], self._weights(fit, fit), C)
-            return function.outputs(X[held_out])
-
-        def trial(rows: Sequence[Floats]) -> _Trial:
-            raw = np.concatenate(rows)
-            return _Trial(*self._judge(raw), raw)
-
-        folds = self.fold.inner or ()
-        jobs = [(*each, *fold) for each in settings for fold in folds]
-        # The solvers release the interpreter's lock.
-        found = Parallel(self.n_threads, prefer="threads")(delayed(outputs)(*job) for job in jobs)
-        n = len(folds)
-        return [trial(found[k : k + n]) for k in range(0, len(found), n)]
+            rows.append(function.outputs(X[held_out]))
+        raw = np.concatenate(rows)
+        return _Trial(*self._judge(raw), raw)
 
     def _depths(self) -> list[int | None]:
         """The depths to choose from; None stands for all parts."""
