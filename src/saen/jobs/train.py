@@ -239,7 +239,7 @@ def train_model(
 
         def fit(stage: Learner) -> Estimator:
             model: Estimator = clone_with(estimator)
-            fit_problem(model, prepared, problem, stage)
+            fit_problem(model, prepared, problem, stage, last=stage is learner)
             if model.evaluation_ is not None:
                 same = prepared.same_data().astype(np.int64)
                 model.evaluation_ = replace(model.evaluation_, same=same)

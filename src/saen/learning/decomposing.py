@@ -215,6 +215,11 @@ class Decompositions(Collection):
             return self._once(fitted, lambda: self._compressed(fitted))
         return self._once(wanted, lambda: self._compressed(wanted.fit(self.data)))
 
+    def forget_others(self, kept: Sequence[Decomposed]) -> None:
+        """Give back what is made of the data but these; it is made again if it is asked for."""
+        known = {id(each.compressed.hierarchy) for each in kept}
+        self._made[:] = [each for each in self._made if id(each[1].compressed.hierarchy) in known]
+
     def like(
         self,
         decomposition: Decomposition | None,
@@ -296,6 +301,9 @@ class CompressedExamples(Decompositions):
         values = None if self.stored is None else self.stored.values
         top = with_features(self.only.compressed.top, values)
         return top if self.rows is None else top[self.rows]
+
+    def forget_others(self, kept: Sequence[Decomposed]) -> None:
+        """Nothing: there is no other."""
 
     def decomposed(self, spec: DecompositionSpec, train: Ints) -> Decomposed:
         """The only one, whatever is asked for."""

@@ -387,9 +387,17 @@ class Estimator(Parameters, BaseEstimator, ABC):
 
 
 def fit_problem(
-    estimator: Estimator, X: Data, problem: Problem, learner: Learner | None = None
+    estimator: Estimator,
+    X: Data,
+    problem: Problem,
+    learner: Learner | None = None,
+    *,
+    last: bool | None = None,
 ) -> None:
-    """Fit an estimator to targets that are coded already, or with another learner than its own."""
+    """Fit an estimator to targets that are coded already, or with another learner than its own.
+
+    The `last` fit to the same `Decompositions` may use them up.
+    """
     learner = learner or estimator.learner()
     data = Decompositions.of(X, learner.spec.takes)
     if len(data) == 0:
@@ -399,13 +407,15 @@ def fit_problem(
     train = np.flatnonzero(problem.weights > 0)
     seed = integer_seed(estimator.random_state) % 2**31
     folder = None if estimator.run_dir is None else Path(estimator.run_dir)
+    identical = learner.identical(data, train)
     with bar("training", 1, estimator.progress) as update:
         study = Study(data, problem, seed, folder, progress=lambda a, b: update(a, total=b))
+        study.last = data is not X if last is None else last
         [result] = learner.fit(study, [Fold(train, train[:0])])
     assert result.fitted is not None
     estimator.fitted_, estimator.tried_ = result.fitted, result.tried
     estimator.origin_ = Origin()
-    estimator.evaluation_ = out_of_fold(problem, result, data, learner)
+    estimator.evaluation_ = out_of_fold(problem, result, data.ids, identical)
 
 
 class ClassPredictor(ClassifierMixin, Estimator):

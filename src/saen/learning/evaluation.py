@@ -605,11 +605,12 @@ def _left(apart: Callable[[Ints, Ints], Ints], train: Ints, test: Ints) -> Split
 
 
 def out_of_fold(
-    problem: Problem, result: FoldResult, data: Decompositions, learner: Learner
+    problem: Problem, result: FoldResult, ids: Array | None, identical: Ints
 ) -> Evaluation | None:
     """The predictions of a fit for what its inner folds held out, as an evaluation of these folds.
 
-    None without inner folds.
+    `ids` are those of the examples, `identical` as of `Learner.identical`. Without inner folds,
+    None.
     """
     fold = result.fold
     if not fold.inner:
@@ -626,14 +627,14 @@ def out_of_fold(
         splits=[list(fold.inner)],
         outputs=outputs,
         radius=radii,
-        rows=learner.identical(data, fold.train).astype(np.int64),
+        rows=identical.astype(np.int64),
         loss=result.loss,
         seconds={},
         metric=problem.targets.metric().name,
         tried=result.tried,
         target_names=list(problem.targets.names),
         validation_loss=result.validation,
-        ids=data.ids,
+        ids=ids,
     )
 
 

@@ -471,6 +471,27 @@ def test_blend_tries_a_candidate_on_the_folds_that_list_it():
         np.testing.assert_array_equal(result.tested, alone.tested)
 
 
+def test_the_last_fit_gives_back_the_decompositions_that_are_done_with():
+    counts = [saen.PartCountsClassifier(f"neighbourhoods(depth={depth})") for depth in (2, 1)]
+    tried = [*counts, saen.PartCountsClassifier("neighbourhoods(depth=1)", encoding="counts")]
+    listed = [Candidate({"candidate": str(n)}, each.learner()) for n, each in enumerate(tried)]
+    kept: list[int] = []
+
+    class Watched(Decompositions):
+        def forget_others(self, others):
+            super().forget_others(others)
+            kept.append(len(self._made))
+
+    learner = BlendLearner(lambda data, train: listed, listed[0].learner.spec, 2)
+    problem = Problem.of(THREADS.targets, regression=False)
+    folds = [Fold(np.arange(0, 60, 2), np.arange(1, 60, 2))]
+    [usual] = learner.fit(Study(Watched(THREADS), problem), folds)
+    assert kept == []
+    [result] = learner.fit(Study(Watched(THREADS), problem, last=True), folds)
+    assert kept == [2, 1, 1]
+    np.testing.assert_array_equal(result.tested, usual.tested)
+
+
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
 def test_one_inner_split_is_enough_to_choose_and_calibrate(kind):
     y = THREADS.targets if kind == "Classifier" else THREADS.sizes.astype(float)

@@ -51,7 +51,8 @@ class Study:
 
     - `folder`: what is finished is kept there, and taken from there;
     - `parallel`: networks side by side, and processes for part counts; by default as many as fit;
-    - `keep`: whether the fitted models are wanted, beside their predictions.
+    - `keep`: whether the fitted models are wanted, beside their predictions;
+    - `last`: nobody asks for decompositions afterwards, so they go when they are done with.
     """
 
     data: Decompositions
@@ -65,6 +66,7 @@ class Study:
     seconds: dict[str, float] = field(default_factory=lambda: {"compress": 0.0, "train": 0.0})
     done: int = 0
     total: int = 0
+    last: bool = False
 
     def expect(self, work: int) -> None:
         """Add coming work to the total that progress counts to."""
@@ -84,6 +86,11 @@ class Study:
         """As `Decompositions.decomposed`, timed."""
         with timed(self.seconds, "compress"):
             return self.data.decomposed(spec, train)
+
+    def keep_only(self, wanted: Iterable[tuple[DecompositionSpec, Ints]]) -> None:
+        """Give back all decompositions but those that are wanted, if this is the last study."""
+        if self.last:
+            self.data.forget_others([self.decomposed(*each) for each in wanted])
 
 
 @dataclass(frozen=True, eq=False)

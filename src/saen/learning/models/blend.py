@@ -143,9 +143,14 @@ class BlendLearner(Learner):
         def results() -> Results:
             trials: list[list[tuple[Candidate, FoldResult]]] = [[] for _ in folds]
             errors: list[list[tuple[Candidate, DivergenceError]]] = [[] for _ in folds]
-            for (candidate, places), wait in zip(tried, begun, strict=True):
-                found = wait()
+            for number, (candidate, places) in enumerate(tried):
+                study.keep_only(
+                    (each.learner.spec, folds[place].train)
+                    for each, own in tried[number:]
+                    for place in own
+                )
                 trim_memory()
+                found = begun.pop(0)()
                 for place, result in zip(places, found, strict=True):
                     if isinstance(result, DivergenceError):
                         errors[place].append((candidate, result))
