@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+from weakref import finalize
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +22,29 @@ MAX_HUB_DISTANCE = 6
 """Nodes that are farther from a hub than this are as far as that."""
 
 
+Labels = TypeVar("Labels")
+
+
+def _once(labels_of: Callable[[Graphs], Labels]) -> Callable[[Graphs], Labels]:
+    """The same function, which keeps what it found while the graphs are in memory.
+
+    Fitting a decomposition asks for labels, and so does applying it, and so does the next one.
+    """
+    known: dict[int, Labels] = {}
+
+    @wraps(labels_of)
+    def kept(graphs: Graphs) -> Labels:
+        key = id(graphs)
+        if key not in known:
+            found = labels_of(graphs)
+            finalize(graphs, known.pop, key, None)
+            known[key] = found
+        return known[key]
+
+    return kept
+
+
+@_once
 def core_numbers(graphs: Graphs) -> NDArray[np.int64]:
     """The largest k such that a node is in a subgraph of degrees at least k, shape (N,).
 
@@ -48,6 +76,7 @@ def core_numbers(graphs: Graphs) -> NDArray[np.int64]:
     return core
 
 
+@_once
 def triangle_counts(graphs: Graphs) -> NDArray[np.int64]:
     """The number of triangles through every node, shape (N,).
 
@@ -76,6 +105,7 @@ def triangle_counts(graphs: Graphs) -> NDArray[np.int64]:
     return counts
 
 
+@_once
 def ring_labels(graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of every node the length of the shortest ring through it, and its number of ring edges.
 
@@ -162,6 +192,7 @@ def _returns(near: sparse.csr_array, starts: Array, ends: Array) -> NDArray[np.i
     return lengths
 
 
+@_once
 def hub_distances(graphs: Graphs) -> NDArray[np.int64]:
     """The distance of every node to the nearest hub, at most `MAX_HUB_DISTANCE`, shape (N,).
 
@@ -178,10 +209,13 @@ def hub_distances(graphs: Graphs) -> NDArray[np.int64]:
     highest = np.zeros(n_components, dtype=degrees.dtype)
     np.maximum.at(highest, component, degrees)
     distances = np.full(graphs.n_nodes, MAX_HUB_DISTANCE)
+    place = np.empty(graphs.n_nodes, dtype=near.indices.dtype)
     reached = np.flatnonzero(degrees == highest[component])
     distances[reached] = 0
     for distance in range(1, MAX_HUB_DISTANCE):
         around = near.indices[ranges(near.indptr[reached], degrees[reached])]
-        reached = np.unique(around[distances[around] > distance])
+        around = around[distances[around] > distance]
+        place[around] = np.arange(len(around))
+        reached = around[place[around] == np.arange(len(around))]  # each node once
         distances[reached] = distance
     return distances
