@@ -29,7 +29,7 @@ SLOW = {
     "pytorch.md",
     "scikit-learn.md",
     "chemistry.md",
-    "choosing.md",
+    "choosing-details.md",
     "evaluate.md",
     "explain.md",
     "getting-started.md",
