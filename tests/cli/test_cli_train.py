@@ -399,6 +399,18 @@ def test_an_interrupted_evaluation_says_that_it_can_be_resumed(
     assert "resume" not in capsys.readouterr().err
 
 
+def test_an_evaluation_says_what_it_takes_from_its_run_directory(tmp_path: Path) -> None:
+    arguments = ["evaluate", "threads", "--preset", "network", "--epochs", "1", "--folds", "2"]
+    arguments += ["--repeats", "1", "--out", str(tmp_path / "run")]
+    first = invoke(*arguments)
+    again = invoke(*arguments)
+    assert "nothing is repeated" not in first.stderr
+    assert f"{tmp_path / 'run'} holds this run already: nothing is repeated" in again.stderr
+    assert again.stdout.splitlines()[:2] == first.stdout.splitlines()[:2]
+    (tmp_path / "run" / "summary.json").unlink()
+    assert "resuming an interrupted run" in invoke(*arguments).stderr
+
+
 def test_integers_that_look_like_numbers_are_a_warning_that_names_the_option(
     threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -21,7 +21,7 @@ from saen.errors import InputError
 from saen.io.result_tables import open_table
 from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, overlap_groups
 from saen.jobs.job import Job, forecast_line, kept_columns
-from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
+from saen.jobs.store import RESUME, RESUMING, SUMMARY, digest, has_begun, open_run, versions
 from saen.learning.decomposing import Decompositions
 from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
@@ -226,7 +226,7 @@ def evaluate_dataset(
         )
         if folder is not None:
             report.write_predictions(folder / PREDICTIONS)
-            write_json(folder / "summary.json", report.to_json(), sealed=True)
+            write_json(folder / SUMMARY, report.to_json(), sealed=True)
     return report
 
 
@@ -243,11 +243,14 @@ def _overlapping(found: Overlap, evaluation: Evaluation) -> NDArray[np.bool_]:
 def _run_directory(
     out: Path | None, recorded: dict[str, Any], notify: Callable[[str], object] | None
 ) -> Iterator[Path | None]:
-    """The run directory, if there is one; whoever interrupts it is told that it can be resumed."""
+    """The run directory, if there is one; `notify` says that it goes on, or can be resumed."""
     if out is None:
         yield None
         return
     with open_run(out, recorded) as folder:
+        if notify is not None and has_begun(folder):
+            finished = (folder / SUMMARY).exists()
+            notify(f"{out} holds this run already: nothing is repeated" if finished else RESUMING)
         try:
             yield folder
         except (KeyboardInterrupt, SystemExit):

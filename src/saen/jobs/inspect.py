@@ -15,6 +15,7 @@ from saen.io.embeddings import open_npy
 from saen.io.store import container
 from saen.io.store.container import Header
 from saen.io.store.shards import is_shards, read_shards
+from saen.jobs.store import SUMMARY
 from saen.learning.models.base import Fitted
 from saen.learning.models.blend import unpack_fitted
 
@@ -272,7 +273,7 @@ def _run(folder: Path) -> dict[str, Any]:
     }
     if isinstance(settings.get("versions"), dict) and "saen" in settings["versions"]:
         found["saen"] = settings["versions"]["saen"]
-    summary = folder / "summary.json"
+    summary = folder / SUMMARY
     found["done"] = summary.is_file()
     if summary.is_file():
         found["accuracy"] = read_json(summary, sealed=True).get("accuracy")

@@ -24,8 +24,12 @@ from saen.errors import FileError, InputError
 
 SETTINGS = "settings.json"
 """The file that makes a folder a run directory."""
+SUMMARY = "summary.json"
+"""The file of an evaluation that is finished."""
 RESUME = "run the same command again to resume"
 """What to say when a run that has begun is interrupted."""
+RESUMING = "resuming an interrupted run"
+"""What to say when it goes on."""
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from saen.jobs.compress import known_ceiling
 from saen.jobs.job import Job, LoadedJob, forecast_line
 from saen.jobs.notes import stereo_lines
 from saen.jobs.predict import model_facts
-from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
+from saen.jobs.store import RESUME, RESUMING, digest, has_begun, open_run, versions
 from saen.learning.decomposing import (
     CompressedExamples,
     Decompositions,
@@ -388,7 +388,7 @@ def _work_folder(
         with open_run(place, recorded, anew=force, advice=advice) as folder:
             entered = True
             if has_begun(folder):
-                say("resuming an interrupted run")
+                say(RESUMING)
             try:
                 yield folder
             except InputError:  # repeating the command would only repeat it

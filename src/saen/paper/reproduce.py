@@ -27,6 +27,7 @@ from saen.io.store.container import file_bytes, original_bytes
 from saen.jobs.evaluate import Protocol, evaluate_dataset
 from saen.jobs.groups import OVERLAP
 from saen.jobs.job import Job
+from saen.jobs.store import SUMMARY
 from saen.learning.comparison import verdict
 from saen.learning.decomposing import Decompositions
 from saen.learning.presets import load_preset
@@ -281,7 +282,7 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         (name, run, folder)
         for name, kinds in wanted.items()
         for run, folder in kinds.values()
-        if not (folder / "summary.json").exists()
+        if not (folder / SUMMARY).exists()
     ]
     if missing:
         make(missing)
@@ -289,9 +290,9 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         name: {
             "published": published[name],
             **{
-                kind: _result(folder / "summary.json", name, run)
+                kind: _result(folder / SUMMARY, name, run)
                 for kind, (run, folder) in each.items()
-                if (folder / "summary.json").exists()
+                if (folder / SUMMARY).exists()
             },
         }
         for name, each in wanted.items()
