@@ -68,7 +68,7 @@ MAX_UNCOMPRESSED = 10_000
 """Entries of an example that is predicted without merging its identical parts."""
 PADDING = 0.25
 """Of the range of training targets, on either side of it: further away networks predict nothing."""
-STEP_SECONDS, SECONDS_PER_OBJECT = 1e-3, 4e-8
+STEP_SECONDS, SECONDS_PER_OBJECT = 1e-3, 8e-8
 """Of forecasts: a step of one network, and what it adds per object and entry of a batch."""
 TORCH_BYTES = 200_000_000
 MAX_KEPT_OBJECTS, BYTES_PER_KEPT, BYTES_PER_OBJECT = 1 << 23, 60, 256
