@@ -21,6 +21,20 @@ def test_reused_memory_restores_the_thresholds_also_after_an_error(monkeypatch):
     assert trimmed == [0]
 
 
+def test_memory_is_reused_until_the_last_thread_leaves(monkeypatch):
+    trimmed = []
+    functions = {"mallopt": lambda *_: None, "malloc_trim": trimmed.append}
+    monkeypatch.setattr(memory, "_c_function", functions.get)
+    monkeypatch.setattr(memory, "_ours", True)
+    first, second = memory.reused_memory(), memory.reused_memory()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert trimmed == []
+    second.__exit__(None, None, None)
+    assert trimmed == [0]
+
+
 def test_reused_memory_leaves_the_process_of_another_program_alone(monkeypatch):
     monkeypatch.setattr(memory, "_c_function", lambda name: pytest.fail(name))
     monkeypatch.setattr(memory, "_ours", False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 MAX_REUSED_BYTES = 1 << 27
 """Larger arrays are returned to the system: kept, they leave holes that nothing else fills."""
@@ -14,6 +15,7 @@ _DEFAULTS = {_MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 64 << 20}  # where glib
 
 
 _ours = False
+_blocks, _lock = 0, Lock()
 
 
 def claim_process() -> None:
@@ -26,11 +28,14 @@ def claim_process() -> None:
 def reused_memory() -> Iterator[None]:
     """Keep freed memory for the next allocation inside this block, and release it afterwards.
 
+    Several threads may be inside at a time: it is released when the last of them leaves.
+
     glibc returns arrays of more than 32 MB to the system as soon as they are freed. A training step
     that needs them again gets fresh pages, and preparing those takes the system as long as the step
     itself. Other C libraries are left alone. Afterwards the thresholds are where glibc's own rule
     would end, but it does not move them any more; so this does nothing in somebody else's process.
     """
+    global _blocks
     if not _ours:
         yield
         return
@@ -38,14 +43,19 @@ def reused_memory() -> Iterator[None]:
     if mallopt is None or malloc_trim is None:
         yield
         return
-    mallopt(_MMAP_THRESHOLD, MAX_REUSED_BYTES)
-    mallopt(_TRIM_THRESHOLD, -1)  # never trim
+    with _lock:
+        _blocks += 1
+        mallopt(_MMAP_THRESHOLD, MAX_REUSED_BYTES)
+        mallopt(_TRIM_THRESHOLD, -1)  # never trim
     try:
         yield
     finally:
-        for threshold, size in _DEFAULTS.items():
-            mallopt(threshold, size)
-        malloc_trim(0)
+        with _lock:
+            _blocks -= 1
+            if not _blocks:
+                for threshold, size in _DEFAULTS.items():
+                    mallopt(threshold, size)
+                malloc_trim(0)
 
 
 def trim_memory() -> None:
